@@ -248,7 +248,8 @@ impl<H: Scalar, D: AmgKernels<H>> Builder<'_, H, D> {
 
     /// Adds the levels from a matrix on, and returns the coarsest one.
     pub fn run(&mut self, mut a: Rows<H>, mut b: NearNullspace) -> Result<Coarsest<H, D>, AmgError> {
-        let mut block = self.config.block_size;
+        // Nodes below levels of several ranks have a row for each vector.
+        let mut block = if self.above > 0 { b.n_vectors } else { self.config.block_size };
         loop {
             let number = self.above + self.groups.len();
             if number > 0 {

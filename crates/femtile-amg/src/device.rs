@@ -111,6 +111,7 @@ pub trait AmgDevice<T: Scalar>: AmgKernels<f32> + AmgKernels<f64> {
         &self,
         a: &OwnedRows<f64, Self>,
         halo: &Arc<Halo>,
+        near_nullspace: Option<&[f64]>,
         config: &AmgConfig,
         precision: LevelPrecision,
     ) -> Result<BoxedDistributedAmg<T, Self>, AmgError>;
@@ -166,17 +167,18 @@ macro_rules! amg_device {
                 &self,
                 a: &OwnedRows<f64, Self>,
                 halo: &Arc<Halo>,
+                near_nullspace: Option<&[f64]>,
                 config: &AmgConfig,
                 precision: LevelPrecision,
             ) -> Result<BoxedDistributedAmg<$t, Self>, AmgError> {
                 Ok(match precision {
                     LevelPrecision::F32 => {
-                        let amg = DistributedAmg::<f32, Self>::new(self, a, halo, config)?;
+                        let amg = DistributedAmg::<f32, Self>::new(self, a, halo, near_nullspace, config)?;
                         let shapes = amg.shapes().to_vec();
                         (Box::new(amg), shapes)
                     }
                     LevelPrecision::F64 => {
-                        let amg = DistributedAmg::<f64, Self>::new(self, a, halo, config)?;
+                        let amg = DistributedAmg::<f64, Self>::new(self, a, halo, near_nullspace, config)?;
                         let shapes = amg.shapes().to_vec();
                         (Box::new(amg), shapes)
                     }

@@ -139,13 +139,7 @@ impl LinearSolver {
             let message = format!("{} × {} is not square", a.n_rows(), a.n_cols());
             return Err(LinalgError::Setting { field: "matrix", message }.into());
         }
-        if let Some(name) = config.preconditioner.of_cells() {
-            let message = format!("{name} is made from the cells of a mesh: use \"amg\" for a matrix");
-            return Err(SolveError::solver("preconditioner", message));
-        }
-        if config.preconditioner.needs_graph_of_mesh() {
-            return Err(graph_error("a matrix comes without a mesh: use \"matrix\"".into()));
-        }
+        check_preconditioner(config)?;
         let mut warnings = Vec::new();
         let pattern = pattern_of(a);
         let negated = negated(a, config, &mut warnings)?;
@@ -353,7 +347,7 @@ impl LinearSolver {
 }
 
 /// Returns the settings with an automatic choice resolved: algebraic multigrid if the method supports it.
-fn resolved(config: &SolverConfig) -> SolverConfig {
+pub(crate) fn resolved(config: &SolverConfig) -> SolverConfig {
     let takes_multigrid = matches!(config.method, Method::Cg | Method::PipelinedCg);
     let mut preconditioner = match &config.preconditioner {
         PreconditionerConfig::Auto if takes_multigrid => PreconditionerConfig::Amg(AmgOptions::default()),
@@ -362,6 +356,18 @@ fn resolved(config: &SolverConfig) -> SolverConfig {
     };
     preconditioner.take_format(config.format);
     SolverConfig { preconditioner, ..config.clone() }
+}
+
+/// Refuses preconditioners that a matrix without a mesh does not have.
+pub(crate) fn check_preconditioner(config: &SolverConfig) -> Result<(), SolveError> {
+    if let Some(name) = config.preconditioner.of_cells() {
+        let message = format!("{name} is made from the cells of a mesh: use \"amg\" for a matrix");
+        return Err(SolveError::solver("preconditioner", message));
+    }
+    if config.preconditioner.needs_graph_of_mesh() {
+        return Err(graph_error("a matrix comes without a mesh: use \"matrix\"".into()));
+    }
+    Ok(())
 }
 
 /// Returns −A if all of the diagonal of A is negative and the method or the preconditioner needs a positive

@@ -129,7 +129,8 @@ fn coarsen<H: Scalar>(
     let Some((inverse, p, r)) = transposed else { return Ok(None) };
     let Some(matrix) = product((&all, halo), [&p, &r], &places, &coarse_halo)? else { return Ok(None) };
     drop(all);
-    let b: Vec<f64> = grouped.weights.to_host().map_err(LinalgError::from)?.into_iter().map(length).collect();
+    let weights = grouped.weights.to_host().map_err(LinalgError::from)?;
+    let b = NearNullspace { n_vectors: 1, values: weights.into_iter().map(length).collect() };
     let n_aggregates = grouped.parts.n();
     let transfer = RankTransfer::new(device, [p, r], coarse_halo)?;
     let level = RankLevel::new((rows, halo), config, (largest, inverse), transfer)?;
@@ -154,7 +155,7 @@ fn seen<H: Scalar>(
     let owners = halo.imports().iter().flat_map(|(owner, range)| range.clone().map(|_| *owner as u32));
     let id = |(owner, part): (u32, u32)| (part != NONE).then_some((owner, u64::from(part)));
     let ids: Vec<Option<Id>> = owners.zip(parts_of_ghosts).map(id).collect();
-    let places = Places::new(halo.comm(), grouped.parts.n(), ids.iter().flatten().copied());
+    let places = Places::new(halo.comm(), [grouped.parts.n(), 1], ids.iter().flatten().copied());
     let of_ghosts: Vec<u32> = ids.into_iter().map(|id| id.map_or(NONE, |id| places.of(id))).collect();
     let of_node = Arc::new(followed_by(grouped.parts.of_node(), &of_ghosts)?);
     let parts = DeviceAggregates { n: places.len(), of_node, order: None };

@@ -19,7 +19,7 @@ use crate::setup::graph::{Aggregates, NONE, distance};
 use crate::setup::independent_set::Visit;
 use crate::setup::prolong::Smoothing;
 use crate::setup::rows::{PIECE, Pieces, RowAccess, Rows, inverse, sort_row};
-use crate::setup::spectrum::{HARMLESS, Scaling};
+use crate::setup::spectrum::Scaling;
 use crate::setup::strength::{Strength, flags};
 use crate::setup::tentative::{NearNullspace, Tentative};
 use crate::{AmgConfig, AmgError, check};
@@ -29,14 +29,14 @@ pub struct RankCoarse<H: Scalar, D: RankKernels<H>> {
     pub(crate) level: RankLevel<H, D>,
     pub(crate) matrix: RankMatrix<H>,
     /// The near-nullspace of that.
-    pub(crate) b: Vec<f64>,
+    pub(crate) b: NearNullspace,
     pub(crate) n_aggregates: usize,
 }
 
 impl<H: Scalar, D: RankKernels<H>> RankCoarse<H, D> {
     /// Returns the matrix of the next level, and its near-nullspace.
     pub fn next(&self) -> (&RankMatrix<H>, &[f64]) {
-        (&self.matrix, &self.b)
+        (&self.matrix, &self.b.values)
     }
 }
 
@@ -45,8 +45,8 @@ struct Grouped<H> {
     /// Unknowns of the next level that the rank owns: aggregates, then modes of slivers.
     n: usize,
     n_aggregates: usize,
-    /// The aggregate of each row.
-    of_row: Vec<u32>,
+    /// The aggregate of each node.
+    of_node: Vec<u32>,
     tentative: Tentative<H>,
     /// On all ranks or on none.
     modes: Option<RankModes<H>>,
@@ -59,9 +59,64 @@ struct Grouped<H> {
 
 /// Values of the rows of a rank, then of its ghosts.
 struct OwnedAndGhosts<H> {
+    /// Rows of a node.
+    block: usize,
     diagonal: Vec<H>,
-    /// The near-nullspace.
-    b: Vec<f64>,
+    /// The size of the diagonal block of the row's node: its Frobenius norm.
+    sizes: Vec<H>,
+    b: NearNullspace,
+}
+
+impl<H: Scalar> OwnedAndGhosts<H> {
+    /// Gets the values of ghosts from their owners. Collective.
+    fn new(
+        (matrix, own): (&RankMatrix<H>, &Rows<H>),
+        diagonal: Vec<H>,
+        b: &NearNullspace,
+        block: usize,
+    ) -> Result<Self, LinalgError> {
+        let halo = &matrix.halo;
+        let b = NearNullspace {
+            n_vectors: b.n_vectors,
+            values: by_row_with_ghosts(halo, &b.values, b.n_vectors)?,
+        };
+        let sizes = match block {
+            1 => Vec::new(),
+            _ => with_ghosts(halo, node_sizes(own, block))?,
+        };
+        let diagonal = with_ghosts(halo, diagonal)?;
+        Ok(Self { block, sizes, diagonal, b })
+    }
+
+    /// Returns whether nodes have one row and the near-nullspace one vector.
+    fn is_scalar(&self) -> bool {
+        self.block == 1 && self.b.n_vectors == 1
+    }
+
+    /// Returns the sizes of the diagonal blocks of the nodes, row by row.
+    fn sizes(&self) -> &[H] {
+        if self.block == 1 { &self.diagonal } else { &self.sizes }
+    }
+
+    /// Returns whether the near-nullspace is zero in a node.
+    fn is_zero(&self, node: usize) -> bool {
+        let n = self.block * self.b.n_vectors;
+        self.b.values[node * n..][..n].iter().all(|&value| value == 0.0)
+    }
+}
+
+/// Returns the Frobenius norm of the diagonal block of each row's node.
+fn node_sizes<H: Scalar>(own: &Rows<H>, block: usize) -> Vec<H> {
+    let size = |row: usize| {
+        let node = row / block;
+        let of_row = |row: usize| {
+            let (columns, values) = own.row(row);
+            let within = columns.iter().zip(values).filter(|(column, _)| **column as usize / block == node);
+            within.map(|(_, value)| value.to_f64().powi(2)).sum::<f64>()
+        };
+        H::from_f64((block * node..block * (node + 1)).map(of_row).sum::<f64>().sqrt())
+    };
+    parallel::map(own.n_rows(), PIECE, size)
 }
 
 /// A level with the next one, or the unchanged matrix if the next level would hardly be smaller.
@@ -74,7 +129,7 @@ pub(super) enum Coarsened<H: Scalar, D: RankKernels<H>> {
 pub(super) fn coarsen<H: Scalar, D>(
     device: &D,
     matrix: RankMatrix<H>,
-    b: &[f64],
+    b: &NearNullspace,
     number: usize,
     config: &AmgConfig,
 ) -> Result<Coarsened<H, D>, AmgError>
@@ -88,8 +143,9 @@ where
         check::range(&diagonal)?;
     }
     let own = matrix.own();
-    let scaling = scaling(&matrix, &own, &diagonal)?;
-    let all = OwnedAndGhosts { diagonal: with_ghosts(&halo, diagonal)?, b: with_ghosts(&halo, b.to_vec())? };
+    let block = if number == 0 { config.block_size } else { b.n_vectors };
+    let scaling = scaling(&matrix, &own, &diagonal, block)?;
+    let all = OwnedAndGhosts::new((&matrix, &own), diagonal, b, block)?;
     let grouped = grouped(&matrix, own, &all, (number, config))?;
     let [n, n_coarse] = totals(comm, [matrix.n_owned(), grouped.n])?;
     if n_coarse as f64 > LEAST_GAIN * n as f64 || n_coarse == 0 {
@@ -110,7 +166,7 @@ where
     // Before its rows are sorted into slices: both at once would be the most that a rank holds.
     drop(matrix);
     let level = RankLevel::new((rows, &halo), config, smoother, transfer)?;
-    let b = grouped.tentative.coarse.values;
+    let b = grouped.tentative.coarse;
     let n_aggregates = grouped.n_aggregates;
     Ok(Coarsened::Next(Box::new(RankCoarse { level, matrix: next, b, n_aggregates })))
 }
@@ -123,6 +179,17 @@ pub(super) fn with_ghosts<E: Element>(halo: &Halo, mut own: Vec<E>) -> Result<Ve
     Ok(own)
 }
 
+/// Appends the ghost values to the owned values of a rank, `k` for each row.
+fn by_row_with_ghosts<E: Element>(halo: &Halo, own: &[E], k: usize) -> Result<Vec<E>, LinalgError> {
+    let mut all = own.to_vec();
+    all.resize((halo.n_owned() + halo.n_ghosts()) * k, E::zeroed());
+    for v in 0..k {
+        let of_vector = with_ghosts(halo, own.iter().skip(v).step_by(k).copied().collect())?;
+        all.iter_mut().skip(v).step_by(k).zip(of_vector).for_each(|(to, value)| *to = value);
+    }
+    Ok(all)
+}
+
 /// The scaling of a level. The estimate of the largest eigenvalue is the maximum over the diagonal blocks of
 /// the ranks, whose eigenvalues are no larger than those of the global matrix. Rows are raised by their full
 /// absolute sums.
@@ -130,10 +197,16 @@ fn scaling<H: Scalar>(
     matrix: &RankMatrix<H>,
     own: &Rows<H>,
     diagonal: &[H],
+    block: usize,
 ) -> Result<Scaling<H>, LinalgError> {
-    let here = if diagonal.is_empty() { 0.0 } else { Scaling::new(own, diagonal).largest };
-    let largest = largest(&matrix.halo, here)?;
-    let most = HARMLESS * largest;
+    let here = match diagonal {
+        [] => [0.0; 2],
+        _ => {
+            let of_rank = Scaling::of_nodes(own, diagonal, block);
+            [of_rank.largest, of_rank.most]
+        }
+    };
+    let (largest, most) = (largest(&matrix.halo, here[0])?, largest(&matrix.halo, here[1])?);
     let inverse = |row: usize| {
         let sum = matrix.rows.row(row).1.iter().map(|value| value.to_f64().abs()).sum::<f64>();
         H::ONE / H::from_f64(diagonal[row].to_f64().max(sum / most))
@@ -148,48 +221,63 @@ fn grouped<H: Scalar>(
     all: &OwnedAndGhosts<H>,
     (number, config): (usize, &AmgConfig),
 ) -> Result<Grouped<H>, LinalgError> {
-    let inherited = (number > 0).then_some(&[][..]);
-    let modes = modes_of_ranks(matrix, &own, (&all.diagonal, &all.b))?;
-    let n = matrix.n_owned();
-    let (diagonal, (b, of_ghosts)) = (&all.diagonal[..n], all.b.split_at(n));
-    let mut a = own;
-    // Entries that reach others are on the diagonal, so that smooth vectors are smooth here too.
-    matrix.lump(&mut a, b, of_ghosts);
+    let (n, block, n_vectors) = (matrix.n_owned(), all.block, all.b.n_vectors);
+    let (diagonal, (b, of_ghosts)) = (&all.diagonal[..n], all.b.values.split_at(n * n_vectors));
     let thresholds = thresholds_of(config.strength, number);
-    let Strength { graph, is_strong, .. } =
-        Strength::of_scalars(&a, diagonal, b, modes.as_ref().map(|modes| &modes.rows), inherited, thresholds);
+    let mut a = own;
+    let (Strength { graph, is_strong, .. }, modes) = match all.is_scalar() {
+        true => {
+            let inherited = (number > 0).then_some(&[][..]);
+            let modes = modes_of_ranks(matrix, &a, (&all.diagonal, &all.b.values))?;
+            // Entries that reach others are on the diagonal, so that smooth vectors are smooth here too.
+            matrix.lump(&mut a, b, of_ghosts);
+            let rows = modes.as_ref().map(|modes| &modes.rows);
+            (Strength::of_scalars(&a, diagonal, b, rows, inherited, thresholds), modes)
+        }
+        false => (Strength::new(&a, diagonal, block, thresholds), None),
+    };
     let k = distance(graph.neighbours.len(), graph.n_nodes());
     let mut aggregates = aggregate(&graph, |_| 1, k, config.least_aggregate, Visit::ByNumber);
     add_single_nodes(matrix, all, thresholds[0], &mut aggregates);
-    let numbers = inverse(&border_last(matrix, &aggregates, modes.as_ref()));
+    let numbers = inverse(&border_last(matrix, &aggregates, modes.as_ref(), block));
     let renumbered = aggregates.of_node.iter_mut().filter(|part| **part != NONE);
     renumbered.for_each(|part| *part = numbers[*part as usize]);
-    let vector = NearNullspace { n_vectors: 1, values: b.to_vec() };
-    let mut tentative = Tentative::new(&vector, &aggregates, 1);
-    let n = aggregates.n + modes.as_ref().map_or(0, |modes| modes.n);
-    tentative.coarse.values.resize(n, 0.0);
+    let vectors = NearNullspace { n_vectors, values: b.to_vec() };
+    let mut tentative = Tentative::new(&vectors, &aggregates, block);
+    let n = aggregates.n * n_vectors + modes.as_ref().map_or(0, |modes| modes.n);
+    tentative.coarse.values.resize(n * n_vectors, 0.0);
     let (n_aggregates, has_zero) = (aggregates.n, tentative.n_zero > 0);
-    let (of_row, own_offsets) = (aggregates.of_node, a.offsets);
-    Ok(Grouped { n, n_aggregates, of_row, tentative, modes, is_strong, own_offsets, has_zero })
+    let (of_node, own_offsets) = (aggregates.of_node, a.offsets);
+    Ok(Grouped { n, n_aggregates, of_node, tentative, modes, is_strong, own_offsets, has_zero })
 }
 
 /// Makes an aggregate of each node in none that has strong connections to ghosts: without one the next level would represent
 /// no constant across the border.
 fn add_single_nodes<H: Scalar>(
     matrix: &RankMatrix<H>,
-    OwnedAndGhosts { diagonal, b }: &OwnedAndGhosts<H>,
+    all: &OwnedAndGhosts<H>,
     threshold: f64,
     aggregates: &mut Aggregates,
 ) {
-    let (n, square) = (matrix.n_owned(), H::from_f64(threshold * threshold));
-    for row in (0..n).filter(|&row| b[row] != 0.0) {
-        let (columns, values) = matrix.rows.row(row);
-        let is_strong = |(&column, &value): (&u32, &H)| {
-            let ghost = column as usize;
-            ghost >= n && b[ghost] != 0.0 && value * value > square * diagonal[row] * diagonal[ghost]
+    let (block, sizes, square) = (all.block, all.sizes(), H::from_f64(threshold * threshold));
+    let n = matrix.n_owned() / block;
+    for node in 0..n {
+        if aggregates.of_node[node] != NONE || all.is_zero(node) {
+            continue;
+        }
+        let entries = (block * node..block * (node + 1)).flat_map(|row| {
+            let (columns, values) = matrix.rows.row(row);
+            columns.iter().map(|&column| column as usize / block).zip(values)
+        });
+        let of_ghosts = entries.filter(|(other, _)| *other >= n && !all.is_zero(*other));
+        let mut squares: Vec<(usize, H)> = of_ghosts.map(|(other, &value)| (other, value * value)).collect();
+        squares.sort_by_key(|(other, _)| *other);
+        let is_strong = |entries: &[(usize, H)]| {
+            let size = entries.iter().map(|(_, square)| *square).sum::<H>();
+            size > square * sizes[block * node] * sizes[block * entries[0].0]
         };
-        if aggregates.of_node[row] == NONE && columns.iter().zip(values).any(is_strong) {
-            aggregates.of_node[row] = aggregates.n as u32;
+        if squares.chunk_by(|a, b| a.0 == b.0).any(is_strong) {
+            aggregates.of_node[node] = aggregates.n as u32;
             aggregates.n += 1;
         }
     }
@@ -201,6 +289,7 @@ fn border_last<H: Scalar>(
     matrix: &RankMatrix<H>,
     aggregates: &Aggregates,
     modes: Option<&RankModes<H>>,
+    block: usize,
 ) -> Vec<u32> {
     let n = matrix.n_owned();
     let mut is_border = vec![false; aggregates.n];
@@ -211,7 +300,7 @@ fn border_last<H: Scalar>(
         });
         if is_beside_modes || columns.last().is_some_and(|&last| last as usize >= n) {
             let near = columns.iter().filter(|column| (**column as usize) < n);
-            let parts = near.map(|&column| aggregates.of_node[column as usize]);
+            let parts = near.map(|&column| aggregates.of_node[column as usize / block]);
             parts.filter(|&part| part != NONE).for_each(|part| is_border[part as usize] = true);
         }
     }
@@ -229,33 +318,39 @@ fn prolongator<H: Scalar>(
     scaling: &Scaling<H>,
     threshold: f64,
 ) -> Result<(Rows<H>, Places), LinalgError> {
-    let halo = &matrix.halo;
+    let (halo, block, n_vectors) = (&matrix.halo, all.block, all.b.n_vectors);
     let of_modes = match &grouped.modes {
         Some(modes) => modes.others_behind(halo.comm(), grouped.n_aggregates)?,
         None => Vec::new(),
     };
     let mut parts_of_ghosts = vec![0; halo.n_ghosts()];
-    halo.import(&mut parts_of_ghosts, &grouped.of_row, &mut || ())?;
+    let of_rows: Vec<u32> =
+        grouped.of_node.iter().flat_map(|&part| std::iter::repeat_n(part, block)).collect();
+    halo.import(&mut parts_of_ghosts, &of_rows, &mut || ())?;
     let owners = halo.imports().iter().flat_map(|(owner, range)| range.clone().map(|_| *owner as u32));
+    // The first unknown of the aggregate of each ghost node.
     let ids: Vec<Option<Id>> = owners
         .zip(&parts_of_ghosts)
-        .map(|(owner, &part)| (part != NONE).then_some((owner, u64::from(part))))
+        .step_by(block)
+        .map(|(owner, &part)| (part != NONE).then_some((owner, u64::from(part) * n_vectors as u64)))
         .collect();
     let others = ids.iter().flatten().chain(&of_modes).copied();
-    let places = Places::new(halo.comm(), grouped.n, others);
-    let values = with_ghosts(halo, grouped.tentative.values.clone())?;
-    let of_ghosts = ids.iter().map(|id| id.map_or(NONE, |id| places.of(id)));
-    let aggregates =
-        Aggregates { n: places.len(), of_node: grouped.of_row.iter().copied().chain(of_ghosts).collect() };
-    let coarse = NearNullspace { n_vectors: 1, values: Vec::new() };
+    let places = Places::new(halo.comm(), [grouped.n, n_vectors], others);
+    let values = by_row_with_ghosts(halo, &grouped.tentative.values, n_vectors)?;
+    let of_ghosts = ids.iter().map(|id| id.map_or(NONE, |id| places.of(id) / n_vectors as u32));
+    let aggregates = Aggregates {
+        n: places.len() / n_vectors,
+        of_node: grouped.of_node.iter().copied().chain(of_ghosts).collect(),
+    };
+    let coarse = NearNullspace { n_vectors, values: Vec::new() };
     let smoothing = Smoothing {
         a: &matrix.rows,
-        is_strong: &is_strong(matrix, grouped, &all.diagonal, threshold),
+        is_strong: &is_strong(matrix, grouped, all, threshold),
         is_dense: &[],
         aggregates: &aggregates,
-        tentative: &Tentative { n_vectors: 1, values, coarse, n_zero: 0 },
-        b: &all.b,
-        block: 1,
+        tentative: &Tentative { n_vectors, values, coarse, n_zero: 0 },
+        b: &all.b.values,
+        block,
         largest: scaling.largest,
         most: scaling.most,
     };
@@ -263,13 +358,15 @@ fn prolongator<H: Scalar>(
     Ok((with_modes(smoothing.prolongator(), grouped, &of_modes), places))
 }
 
-/// Whether each entry counts in smoothing: those of the rank's own block as there, those that reach ghosts by their size.
+/// Whether each entry counts in smoothing: those of the rank's own block as there, those that reach ghosts by their size; with
+/// several vectors all of them, as [`Smoothing::prolongator`] says.
 fn is_strong<H: Scalar>(
     matrix: &RankMatrix<H>,
     grouped: &Grouped<H>,
-    diagonal: &[H],
+    all: &OwnedAndGhosts<H>,
     threshold: f64,
 ) -> Vec<bool> {
+    let (diagonal, is_scalar) = (&all.diagonal, all.is_scalar());
     let square = H::from_f64(threshold * threshold);
     let begin_of = |row: usize| matrix.rows.offsets[row];
     flags(&matrix.rows, |rows, flags| {
@@ -282,7 +379,7 @@ fn is_strong<H: Scalar>(
             flags_of_own.copy_from_slice(own);
             let least = square * diagonal[row];
             for (at, flag) in (own.len()..).zip(others) {
-                *flag = values[at] * values[at] > least * diagonal[columns[at] as usize];
+                *flag = !is_scalar || values[at] * values[at] > least * diagonal[columns[at] as usize];
             }
         }
     })

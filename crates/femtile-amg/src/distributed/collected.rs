@@ -36,13 +36,13 @@ where
     pub fn new(
         device: &D,
         matrix: &RankMatrix<H>,
-        b: &[f64],
+        b: &NearNullspace,
         number: usize,
         config: &AmgConfig,
     ) -> Result<Self, AmgError> {
         let comm = matrix.halo.comm().clone();
         let (a, first) = whole(matrix)?;
-        let b = NearNullspace { n_vectors: 1, values: comm.all_gather(b)?.concat() };
+        let b = NearNullspace { n_vectors: b.n_vectors, values: comm.all_gather(&b.values)?.concat() };
         let n = a.n_rows();
         let amg = Amg::of(Hierarchy::below(device, (a, b), number, config)?, device)?;
         let zeros = || Buffer::zeros(device, n).map_err(LinalgError::from);

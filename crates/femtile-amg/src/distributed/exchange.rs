@@ -14,22 +14,26 @@ use crate::setup::rows::{Pieces, RowAccess, Rows};
 /// An unknown of the next level: its owner, and its number there.
 pub(crate) type Id = (u32, u64);
 
-/// The local numbering of unknowns of the next level: owned ones, then ghosts, sorted.
+/// The local numbering of unknowns of the next level: owned ones, then ghosts, sorted. Ghosts are whole nodes.
 pub(crate) struct Places {
     rank: u32,
     n: usize,
+    /// Unknowns of a node.
+    block: usize,
     pub ghosts: Vec<Id>,
 }
 
 impl Places {
-    /// Creates the numbering from the number of owned unknowns and the identities of any unknowns. Those of
-    /// other ranks become ghosts.
-    pub fn new(comm: &Comm, n: usize, ids: impl Iterator<Item = Id>) -> Self {
-        let rank = comm.rank() as u32;
-        let mut ghosts: Vec<Id> = ids.filter(|id| id.0 != rank).collect();
-        ghosts.sort_unstable();
-        ghosts.dedup();
-        Self { rank, n, ghosts }
+    /// Creates the numbering from the number of owned unknowns, those of a node, and the identities of any unknowns. The
+    /// nodes of other ranks become ghosts.
+    pub fn new(comm: &Comm, [n, block]: [usize; 2], ids: impl Iterator<Item = Id>) -> Self {
+        let (rank, of_node) = (comm.rank() as u32, block as u64);
+        let mut nodes: Vec<Id> =
+            ids.filter(|id| id.0 != rank).map(|(owner, number)| (owner, number / of_node)).collect();
+        nodes.sort_unstable();
+        nodes.dedup();
+        let unknowns = |(owner, node)| (0..of_node).map(move |row| (owner, node * of_node + row));
+        Self { rank, n, block, ghosts: nodes.into_iter().flat_map(unknowns).collect() }
     }
 
     /// Returns the number of own unknowns and ghosts.
@@ -55,7 +59,7 @@ impl Places {
     /// Returns these unknowns and those of rows of other ranks.
     pub fn with<'r, H: 'r>(&self, comm: &Comm, rows: impl Iterator<Item = &'r WideRow<H>>) -> Self {
         let ids = rows.flatten().map(|entry| entry.0);
-        Self::new(comm, self.n, ids.chain(self.ghosts.iter().copied()))
+        Self::new(comm, [self.n, self.block], ids.chain(self.ghosts.iter().copied()))
     }
 
     /// Writes the entries of a row by ascending local numbers. All of its unknowns are owned or ghosts.

@@ -9,6 +9,9 @@
 //! prolongators and the Galerkin product use the whole matrix. So prolongators cross borders, and restriction
 //! adds to unknowns of other ranks. Prolongators that end at borders would cost more iterations.
 //!
+//! With several rows per node, or several vectors of the near-nullspace, an aggregate becomes a node of the next level with
+//! a row for each vector. Nodes are owned, and are ghosts, as a whole.
+//!
 //! If one rank has to continue on the host, all ranks do. Collected levels have the same bits on every rank.
 
 mod coarsen;
@@ -28,8 +31,9 @@ use femtile_linalg::precondition::polynomial::Iterate;
 use femtile_linalg::vector::Convert;
 use femtile_linalg::{LinalgError, LinearOperator, Preconditioner, need};
 
-use crate::builder::FEW;
+use crate::builder::{FEW, near_nullspace_of};
 use crate::kernels::AmgKernels;
+use crate::setup::tentative::NearNullspace;
 use crate::{AmgConfig, AmgError, Cycle, LevelShape, Smoother};
 pub use coarsen::RankCoarse;
 use coarsen::{Coarsened, coarsen};
@@ -73,21 +77,26 @@ impl<H: Scalar, D> DistributedAmg<H, D>
 where
     D: AmgKernels<H> + Convert<H, H> + RankKernels<H>,
 {
-    /// Sets up the levels of a symmetric positive (semi)definite matrix with constants as near-nullspace: on
-    /// the device if it supports this, else on the host. Collective.
+    /// Sets up the levels of a symmetric positive (semi)definite matrix: for one row per node and constants on the device if
+    /// it supports this, else on the host. Collective.
+    ///
+    /// `near_nullspace` holds the rank's rows of vectors that the smoother hardly changes, `n_vectors` values per row;
+    /// constants by default. Nodes of several rows belong to one rank, and are ghosts of another, with all of their rows.
     ///
     /// # Errors
     /// As [`Hierarchy::new`](crate::Hierarchy::new); [`AmgError::Setting`] for smoothers other than polynomials, cycles other
-    /// than V and nodes of several rows; [`LinalgError::Rank`].
+    /// than V, nodes that are divided among ranks and vectors that differ in number; [`LinalgError::Rank`].
     pub fn new(
         device: &D,
         a: &OwnedRows<f64, D>,
         halo: &Arc<Halo>,
+        near_nullspace: Option<&[f64]>,
         config: &AmgConfig,
     ) -> Result<Self, AmgError> {
         check(config)?;
+        let b = near_nullspace_of_rank(halo, near_nullspace, config)?;
         let DistributedLevels { levels, mut shapes, matrix, b, scale } =
-            DistributedLevels::new(device, a, halo, config)?;
+            DistributedLevels::new(device, a, halo, (b, near_nullspace.is_none()), config)?;
         let collected = Collected::new(device, &matrix, &b, levels.len(), config)?;
         shapes.extend_from_slice(collected.shapes());
         let sizes = levels.iter().map(|level| level.a.n_rows()).chain([matrix.n_owned()]);
@@ -114,7 +123,7 @@ struct DistributedLevels<H: Scalar, D: RankKernels<H>> {
     shapes: Vec<LevelShape>,
     matrix: RankMatrix<H>,
     /// The near-nullspace of that.
-    b: Vec<f64>,
+    b: NearNullspace,
     /// As [`DistributedAmg::scale`].
     scale: f64,
 }
@@ -127,10 +136,12 @@ where
         device: &D,
         a: &OwnedRows<f64, D>,
         halo: &Arc<Halo>,
+        (b, is_constant): (NearNullspace, bool),
         config: &AmgConfig,
     ) -> Result<Self, AmgError> {
         let counts = totals(halo.comm(), [halo.n_owned(), a.own.n_nonzeros() + a.border.n_nonzeros()])?;
-        let first = if config.max_levels > 1 { device.amg_first_of_ranks(a, halo, config)? } else { None };
+        let is_for_kernels = config.max_levels > 1 && config.block_size == 1 && is_constant;
+        let first = if is_for_kernels { device.amg_first_of_ranks(a, halo, config)? } else { None };
         let (levels, shapes, mut is_on_device) = (Vec::new(), Vec::new(), first.is_some());
         let mut divided = match first {
             Some((RankCoarse { level, matrix, b, n_aggregates }, scale)) => {
@@ -140,14 +151,14 @@ where
             }
             None => {
                 let (matrix, scale) = RankMatrix::of(a, halo)?;
-                Self { levels, shapes, matrix, b: vec![1.0; halo.n_owned()], scale }
+                Self { levels, shapes, matrix, b, scale }
             }
         };
         while let Some(counts) = divided.is_divided(counts[1], config)? {
             let number = divided.levels.len();
             let mut made = None;
             if is_on_device && is_for_device(counts, halo.comm().n_ranks()) {
-                made = device.amg_next_of_ranks(&divided.matrix, &divided.b, (number, config))?;
+                made = device.amg_next_of_ranks(&divided.matrix, &divided.b.values, (number, config))?;
                 is_on_device = made.is_some();
             }
             let made = match made {
@@ -214,10 +225,36 @@ fn check(config: &AmgConfig) -> Result<(), AmgError> {
     if config.cycle != Cycle::V {
         return wrong("cycle", "several ranks go through their levels in V cycles: use \"v\"");
     }
-    if config.block_size != 1 {
-        return wrong("block_size", "on several ranks a node has one row");
-    }
     Ok(())
+}
+
+/// Returns the near-nullspace of the rows of a rank: the given one, or constants. Collective.
+fn near_nullspace_of_rank(
+    halo: &Halo,
+    given: Option<&[f64]>,
+    config: &AmgConfig,
+) -> Result<NearNullspace, AmgError> {
+    let (n, block) = (halo.n_owned(), config.block_size);
+    let imports = halo.imports().iter().map(|(_, ghosts)| ghosts.len());
+    let exports = halo.exports().iter().map(|(_, rows)| rows.len());
+    let is_whole = imports.chain(exports).chain([n]).all(|n| n.is_multiple_of(block));
+    let here = near_nullspace_of(n, given.filter(|_| n > 0), config);
+    // A rank without rows has the vectors of the others.
+    let n_vectors = here.as_ref().map_or(0, |b| if n > 0 { b.n_vectors } else { usize::MAX });
+    let all = halo.comm().all_gather(&[n_vectors as u64, u64::from(is_whole)])?;
+    let wrong = |field, message: &str| Err(AmgError::Setting { field, message: message.into() });
+    if all.iter().any(|of_rank| of_rank[1] == 0) {
+        return wrong("block_size", "a node has rows on several ranks: give each node to one of them");
+    }
+    let counts = || all.iter().map(|of_rank| of_rank[0]).filter(|&n| n != usize::MAX as u64);
+    let most = counts().max().unwrap_or(1);
+    match here {
+        Ok(b) if counts().all(|n| n == most) => Ok(NearNullspace { n_vectors: most as usize, ..b }),
+        Ok(_) => {
+            wrong("near_nullspace", "ranks have different numbers of vectors, or another rank has wrong ones")
+        }
+        Err(error) => Err(error),
+    }
 }
 
 /// Returns the global sums of counts.

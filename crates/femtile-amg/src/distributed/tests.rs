@@ -1,3 +1,4 @@
+mod rigid_motions;
 mod slivers;
 
 use std::sync::Mutex;
@@ -70,7 +71,7 @@ fn cycle_matrix(n_ranks: usize, n: usize, few_levels: bool) -> Vec<Vec<f64>> {
         let cpu = matrix.own.values().device().clone();
         let config =
             AmgConfig { coarse_rows: 4, max_levels: if few_levels { 2 } else { 20 }, ..AmgConfig::default() };
-        let amg = DistributedAmg::<f64, Cpu>::new(&cpu, &matrix, &halo, &config)?;
+        let amg = DistributedAmg::<f64, Cpu>::new(&cpu, &matrix, &halo, None, &config)?;
         for unit in 0..n * n {
             let r = owned.iter().map(|&i| f64::from(u8::from(i == unit))).collect();
             let r = Buffer::from_vec(&cpu, r).map_err(LinalgError::from)?;
@@ -116,10 +117,9 @@ fn what_several_ranks_do_not_have_is_refused() {
         for (config, word) in [
             (AmgConfig { smoother: Smoother::GaussSeidel { sweeps: 1 }, ..default() }, "chebyshev"),
             (AmgConfig { cycle: Cycle::W, ..default() }, "V cycles"),
-            (AmgConfig { block_size: 2, ..default() }, "one row"),
         ] {
             let error =
-                DistributedAmg::<f32, Cpu>::new(&cpu, &matrix, &halo, &config).unwrap_err().to_string();
+                DistributedAmg::<f32, Cpu>::new(&cpu, &matrix, &halo, None, &config).unwrap_err().to_string();
             assert!(error.contains(word), "{error}");
         }
         Ok(())

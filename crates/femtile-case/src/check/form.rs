@@ -85,12 +85,6 @@ fn equation(case: &Case) -> Result<(), CaseError> {
 fn solver(case: &Case) -> Result<(), CaseError> {
     let (solver, default) = (&case.file.solver, SolverSection::default());
     let refuse = |key: &str, message: &str| wrong(case, &["solver", key], message);
-    if case.ranks().n() > 1 {
-        let key = if solver.ranks > 1 || case.embedding.comm.is_some() { "ranks" } else { "device" };
-        let message =
-            "this equation is solved by one rank on one device: take ranks = 1 and one GPU, or threads";
-        return refuse(key, message);
-    }
     if solver.operator == Operator::MatrixFree {
         return refuse("operator", "this equation is solved with a matrix: take \"assembled\" or \"auto\"");
     }
@@ -164,7 +158,11 @@ fn output(case: &Case) -> Result<(), CaseError> {
         return wrong(case, &["output", "fields"], message);
     }
     if output.vtu.has_pieces() {
-        return wrong(case, &["output", "vtu"], "one rank writes one file: `true`, `false` or \"surface\"");
+        return wrong(
+            case,
+            &["output", "vtu"],
+            "the solution of this equation is one file, on any number of ranks: `true`, `false` or \"surface\"",
+        );
     }
     for (i, functional) in output.functionals.iter().enumerate() {
         if matches!(functional, Functional::Energy { .. }) && !is_elastic {

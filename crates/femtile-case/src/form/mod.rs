@@ -19,7 +19,7 @@ use crate::memory::Hosted;
 use crate::output::{Results, vtu_options, write_results};
 use crate::{Case, CaseError, Report, conditions, overlap};
 
-/// Runs the case on one rank.
+/// Runs the case; on several ranks each process has the whole mesh, and the first one writes.
 pub(crate) fn run(
     cpu: &Cpu,
     case: &Case,

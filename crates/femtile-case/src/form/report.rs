@@ -6,7 +6,7 @@ use femtile_fem::functionals::measure;
 use femtile_mesh::check::CheckReport;
 use femtile_solve::FormSolution;
 
-use crate::report::{LevelReport, MemoryReport, MeshReport, SpaceReport, overflows};
+use crate::report::{LevelReport, MemoryReport, MeshReport, RanksReport, SpaceReport, overflows};
 use crate::{CaseError, Report, SolveReport, Timings};
 
 /// Describes a solution on a mesh that was checked.
@@ -54,7 +54,7 @@ pub(super) fn of_solution(
             start: None,
             levels: solution.levels().iter().map(LevelReport::from).collect(),
         },
-        ranks: None,
+        ranks: solution.ranks().map(RanksReport::from),
         time: None,
         files: BTreeMap::new(),
         functionals,

@@ -104,8 +104,6 @@ const BODIES: &[Bad] = &[
         "membrane",
         "is for kind = \"monodomain\"",
     ),
-    ("[output]", "ranks = 2\n[output]", "solver.ranks", "take ranks = 1"),
-    ("device = \"cpu\"", "device = \"cuda:0,1\"", "solver.device", "one GPU"),
     ("[output]", "operator = \"matrix-free\"\n[output]", "solver.operator", "\"assembled\" or \"auto\""),
     ("[output]", "preconditioner = \"gmg\"\n[output]", "solver.preconditioner", "take \"amg\", \"jacobi\""),
     ("[output]", "preconditioner = \"pmg\"\n[output]", "solver.preconditioner", "take \"amg\", \"jacobi\""),

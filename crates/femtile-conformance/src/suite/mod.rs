@@ -343,7 +343,8 @@ macro_rules! several_ranks {
     ($devices:path, $scope:expr) => {
         $crate::checks! { $devices, $scope;
             rank_rows: divided_rows_are_those_of_the_host, first_levels_of_ranks_are_made_there,
-                slivers_between_ranks_are_left_to_the_host;
+                slivers_between_ranks_are_left_to_the_host,
+                cycles_of_nodes_on_ranks_are_those_of_the_host;
             cell_sums: sums_of_ranks_are_those_of_the_whole;
             ranks: rows_of_ranks_solve_as_one, cells_of_ranks_solve_as_one, box_cycles_of_ranks_are_those_of_one, links_have_costs;
             parts_of_boxes: parts_of_boxes_solve_as_one;

@@ -173,8 +173,8 @@ pub fn first_levels_of_ranks_are_made_there(device: &Cuda, scope: &Scope) {
                 let is_near = (energy - constants).abs() <= 1e-4 * constants;
                 assert!(is_near, "{n_ranks} ranks, level {}: {energy} and {constants}", number + 1);
             }
-            let of_gpu = DistributedAmg::<f64, Cuda>::new(device, &matrix, &halo, &config).unwrap();
-            let of_host = DistributedAmg::<f64, Cpu>::new(&cpu, &host, &halo, &config).unwrap();
+            let of_gpu = DistributedAmg::<f64, Cuda>::new(device, &matrix, &halo, None, &config).unwrap();
+            let of_host = DistributedAmg::<f64, Cpu>::new(&cpu, &host, &halo, None, &config).unwrap();
             let [found, expected] = [of_gpu.shapes(), of_host.shapes()].map(|shapes| shapes[1].n_rows as f64);
             assert!(
                 (0.7..1.4).contains(&(found / expected)),
@@ -222,4 +222,63 @@ pub fn slivers_between_ranks_are_left_to_the_host(device: &Cuda, _: &Scope) {
         };
         threads::run(2, work, work).unwrap();
     }
+}
+
+/// The rows of a rank with two unknowns in place of each one, coupled within a node.
+fn doubled(
+    cpu: &Cpu,
+    (scalar, halo): (&OwnedRows<f64>, &Halo),
+) -> Result<(OwnedRows<f64>, Arc<Halo>), LinalgError> {
+    let (n, first) = (halo.n_owned(), halo.n_owned() - scalar.border.n_rows());
+    let entries = |row: usize| {
+        let (node, c) = (row / 2, row % 2);
+        let border = node.checked_sub(first).into_iter().flat_map(|row| scalar.border.row(row));
+        let of_node = scalar.own.row(node).chain(border.map(move |(ghost, value)| (n + ghost, value)));
+        of_node.flat_map(move |(column, value)| {
+            let coupling = if column == node { 0.25 * value } else { 0.0 };
+            (0..2).map(move |d| (2 * column + d, if c == d { value } else { coupling }))
+        })
+    };
+    let rows = OwnedRows::new(cpu, [2 * n, 2 * halo.n_ghosts()], entries)?;
+    let exports = halo.exports().iter().map(|(to, places)| {
+        (*to, places.iter().flat_map(|&place| [2 * place, 2 * place + 1]).collect::<Vec<u32>>())
+    });
+    let imports: Vec<(usize, usize)> =
+        halo.imports().iter().map(|(from, ghosts)| (*from, 2 * ghosts.len())).collect();
+    let halo = Halo::of_known(halo.comm(), 2 * n, exports.collect(), &imports)?;
+    Ok((rows, Arc::new(halo)))
+}
+
+/// Levels of nodes with several rows are set up on hosts; a cycle with them on the GPUs of ranks is that on hosts.
+pub fn cycles_of_nodes_on_ranks_are_those_of_the_host(device: &Cuda, _: &Scope) {
+    let box_of = Layered { n: 8, layers: 14, slivers: None };
+    let work = |comm: Comm| -> Result<(), LinalgError> {
+        let comm = comm.with_gpu(device)?;
+        let cpu = Cpu::new(1)?;
+        let (owned, scalar, halo) = box_of.of_rank(&cpu, &comm);
+        let (host, halo) = doubled(&cpu, (&scalar, &halo))?;
+        let matrix = OwnedRows { own: host.own.copy_to(device)?, border: host.border.copy_to(device)? };
+        let along = |node: usize| (node / 64) as f64 - 6.5;
+        let vectors: Vec<f64> = owned
+            .iter()
+            .flat_map(|&node| [[1.0, 0.0, along(node)], [0.0, 1.0, -along(node)]].concat())
+            .collect();
+        let (config, vectors) = (AmgConfig::displacements(2), Some(&*vectors));
+        let of_gpu = DistributedAmg::<f64, Cuda>::new(device, &matrix, &halo, vectors, &config).unwrap();
+        let of_host = DistributedAmg::<f64, Cpu>::new(&cpu, &host, &halo, vectors, &config).unwrap();
+        assert_eq!(of_gpu.shapes(), of_host.shapes());
+        assert_eq!(of_host.shapes()[1].n_rows, 3 * of_host.shapes()[0].n_aggregates);
+        let mut random = Random::new(comm.rank() as u64);
+        let r: Vec<f64> = (0..2 * owned.len()).map(|_| random.unit()).collect();
+        let mut found = Buffer::from_vec(device, vec![f64::NAN; r.len()])?;
+        let mut expected = Buffer::from_vec(&cpu, vec![f64::NAN; r.len()])?;
+        of_gpu.apply(&mut found, &Buffer::from_host(device, &r)?)?;
+        of_host.apply(&mut expected, &Buffer::from_host(&cpu, &r)?)?;
+        let most = expected.as_slice().iter().fold(0.0, |most: f64, value| value.abs().max(most));
+        let pairs = || found.to_host().into_iter().flatten().zip(expected.as_slice().iter().copied());
+        assert!(pairs().all(|(found, expected)| (found - expected).abs() <= 1e-11 * most));
+        // Buffers of the cycle are read by others until their values have come.
+        comm.all_gather(&[0_u8]).map(drop)
+    };
+    threads::run(3, work, work).unwrap();
 }

@@ -130,6 +130,21 @@ impl Motions {
         }
         all
     }
+
+    /// Returns whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.names.is_empty()
+    }
+
+    /// Returns the motions at some unknowns, one unknown after the other, with zeros at the constrained ones.
+    pub fn rows_of(&self, unknowns: &[u32], constraints: &LinearConstraints) -> Vec<f64> {
+        let value = |unknown: u32, vector: &Vec<f64>| match constraints.contains(unknown) {
+            true => 0.0,
+            false => vector[unknown as usize],
+        };
+        let row = |&unknown: &u32| self.vectors.iter().map(move |vector| value(unknown, vector));
+        unknowns.iter().flat_map(row).collect()
+    }
 }
 
 /// Returns the place of each degree of freedom.

@@ -47,7 +47,7 @@ pub struct FormProblem<'m> {
     pub(super) degree: usize,
     pub(super) coefficients: Vec<(String, Argument)>,
     pub(super) given: Vec<Given>,
-    terms: Vec<FacetTerm>,
+    pub(super) terms: Vec<FacetTerm>,
     n_conditions: usize,
     inner_facets: Vec<InnerFacets>,
     notes: Vec<String>,
@@ -55,11 +55,11 @@ pub struct FormProblem<'m> {
 
 /// An integral over boundary facets.
 #[derive(Debug, Clone)]
-struct FacetTerm {
+pub(super) struct FacetTerm {
     /// Its name in the equation.
-    name: String,
-    facets: Vec<u32>,
-    arguments: Vec<(String, Argument)>,
+    pub name: String,
+    pub facets: Vec<u32>,
+    pub arguments: Vec<(String, Argument)>,
 }
 
 impl<'m> FormProblem<'m> {

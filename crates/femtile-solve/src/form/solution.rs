@@ -6,7 +6,7 @@ use femtile_linalg::krylov::cg::CgOutcome;
 use femtile_space::Space;
 
 use super::FormProblem;
-use crate::Level;
+use crate::{Level, RanksUsed};
 
 /// The solution of a [`FormProblem`].
 ///
@@ -35,6 +35,8 @@ pub(super) struct SolvedBy {
     pub citations: Vec<&'static str>,
     pub kernel_launches: u64,
     pub memory: Option<MemoryUse>,
+    /// None if one rank solved.
+    pub ranks: Option<RanksUsed>,
 }
 
 impl<'m> FormSolution<'m> {
@@ -101,6 +103,11 @@ impl<'m> FormSolution<'m> {
     /// Returns the memory that arrays took on a GPU.
     pub fn memory(&self) -> Option<MemoryUse> {
         self.by.memory
+    }
+
+    /// Returns how the problem was divided among ranks; none if one rank solved it.
+    pub fn ranks(&self) -> Option<&RanksUsed> {
+        self.by.ranks.as_ref()
     }
 
     /// Returns the warnings of the solve.

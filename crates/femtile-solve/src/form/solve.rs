@@ -2,13 +2,16 @@
 
 use femtile_amg::AmgConfig;
 use femtile_device::cuda::Opening;
-use femtile_device::{Cpu, Device, DeviceError};
+use femtile_device::{Cpu, Cuda, Device, DeviceError};
 use femtile_form::Form;
-use femtile_operator::{CpuOperator, DiscreteForm, OperatorError, State};
+use femtile_linalg::krylov::cg::CgOutcome;
+use femtile_operator::{CpuOperator, DiscreteForm, State};
 use femtile_space::{LinearConstraints, Space};
+use femtile_sparse::csr::Csr;
 
 use super::given::constraints;
 use super::kernel::{CONSTANT, Free, Motions};
+use super::on_ranks::Known;
 use super::solution::{FormSolution, SolvedBy};
 use super::{FormProblem, diffusion, stress};
 use crate::device::Chosen;
@@ -36,6 +39,7 @@ impl Progress for Iterations<'_> {
 
 impl<'m> FormProblem<'m> {
     /// Solves the problem: assembles the matrix and solves on a GPU that is being opened, else on the device of the settings.
+    /// Several ranks divide the matrix; each of them has the whole mesh and gets u, threads share both.
     ///
     /// $$ A w = -r(u_0), \qquad u = u_0 + w, $$
     ///
@@ -44,7 +48,7 @@ impl<'m> FormProblem<'m> {
     ///
     /// # Errors
     /// [`SolveError::Setting`] for coefficients out of range, motions that nothing holds, and a method that needs a symmetric
-    /// matrix where the form has none; as [`LinearSolver::new`].
+    /// matrix where the form has none; as [`LinearSolver::new`]; on several ranks for smoothers and cycles that they do not have.
     pub fn solve(
         &self,
         cpu: &Cpu,
@@ -68,46 +72,68 @@ impl<'m> FormProblem<'m> {
         let mut warnings: Vec<String> = diffusion::peclet_warning(self).into_iter().collect();
         warnings.extend_from_slice(self.notes());
 
-        stages.begin(Stage::Assemble)?;
-        let discrete = DiscreteForm::new(&space, &form, &self.boundary)?;
-        let operator = CpuOperator::new(discrete, cpu)?;
-        let n = discrete.n_unknowns();
-        let (mut u, mut b) = (vec![0.0; n], vec![0.0; n]);
+        let known =
+            Known { problem: self, space: &space, form: &form, constraints: &constraints, motions: &motions };
+        let solved = match config.ranks.n() {
+            1 => known.solve_on_one_rank(cpu, &config, opening, stages)?,
+            _ => known.solve_on_ranks(cpu, &config, opening, stages)?,
+        };
+        let Solved { change, outcome, by, warnings: of_solver } = solved;
+        warnings.extend(of_solver);
+        let mut u = vec![0.0; change.len()];
         constraints.impose(&mut u);
-        operator.residual(&State::of(&u), &mut b)?;
-        constraints.distribute_transpose(&mut b);
-        b.iter_mut().for_each(|b| *b = -*b);
-        let pattern = operator.pattern(&constraints)?;
+        u.iter_mut().zip(change).for_each(|(u, w)| *u += w);
+        Ok(FormSolution { problem: self.clone(), space, form, u, outcome, by, warnings })
+    }
+}
+
+/// The solution of the linear system.
+pub(super) struct Solved {
+    /// w, zero at given values.
+    pub change: Vec<f64>,
+    pub outcome: CgOutcome,
+    pub by: SolvedBy,
+    pub warnings: Vec<String>,
+}
+
+impl Known<'_, '_> {
+    /// Solves for the change of u from the given values.
+    fn solve_on_one_rank(
+        &self,
+        cpu: &Cpu,
+        config: &SolverConfig,
+        opening: Option<Opening>,
+        stages: &mut Stages<'_>,
+    ) -> Result<Solved, SolveError> {
+        let Self { problem, space, form, constraints, motions } = *self;
+        stages.begin(Stage::Assemble)?;
         let gpu = match opening {
             Some(opening) => Some(opening.wait()?),
             None => config.device.open()?,
         };
-        let choice = config.device.choose(gpu, n, cpu.threads());
-        let matrix = match &choice.device {
-            Chosen::Cuda(gpu) => match operator.assemble_on(gpu, &State::of(&u), &pattern) {
-                // The geometry of all points may need more memory than the matrix.
-                Err(OperatorError::Device(error))
-                    if config.device == DeviceChoice::Auto
-                        || matches!(error, DeviceError::OutOfMemory { .. }) =>
-                {
-                    operator.assemble(&State::of(&u), &pattern)?
-                }
-                other => other?,
-            },
-            Chosen::Cpu => operator.assemble(&State::of(&u), &pattern)?,
+        let choice = config.device.choose(gpu, constraints.n_dofs(), cpu.threads());
+        let discrete = DiscreteForm::new(space, form, &problem.boundary)?;
+        let assembled = match &choice.device {
+            Chosen::Cuda(gpu) => assemble(cpu, Some(gpu), discrete, constraints),
+            Chosen::Cpu => assemble(cpu, None, discrete, constraints),
         };
-        drop((operator, pattern));
-
+        let (matrix, b) = match assembled {
+            // The geometry of all points may need more memory than the matrix.
+            Err(SolveError::Device(error))
+                if config.device == DeviceChoice::Auto
+                    || matches!(error, DeviceError::OutOfMemory { .. }) =>
+            {
+                assemble(cpu, None, discrete, constraints)?
+            }
+            other => other?,
+        };
         stages.begin(Stage::Setup)?;
-        let near_nullspace = matches!(config.preconditioner, PreconditionerConfig::Amg(_))
-            .then(|| motions.near_nullspace(&constraints));
-        let near_nullspace = near_nullspace.filter(|vectors| !vectors.is_empty() && form.n_components() > 1);
-        let solver = LinearSolver::build(&matrix, near_nullspace.as_deref(), &config, Some(choice))?;
-        drop(matrix);
+        let near_nullspace =
+            takes_motions(config, form, motions).then(|| motions.near_nullspace(constraints));
+        let solver = LinearSolver::build(&matrix, near_nullspace.as_deref(), config, Some(choice))?;
+        drop((matrix, near_nullspace));
         stages.begin(Stage::Solve)?;
-        let solved = solver.solve_from(vec![0.0; n], &b, &mut Iterations(stages.progress()))?;
-        u.iter_mut().zip(solved.x).for_each(|(u, w)| *u += w);
-        warnings.extend_from_slice(solver.warnings());
+        let solved = solver.solve_from(vec![0.0; b.len()], &b, &mut Iterations(stages.progress()))?;
         let (format, format_reason) = solver.format();
         let by = SolvedBy {
             device: solver.device(),
@@ -119,9 +145,39 @@ impl<'m> FormProblem<'m> {
             citations: config.citations(&[]),
             kernel_launches: solver.gpu().map_or(0, Device::kernel_launches),
             memory: solver.gpu().and_then(Device::memory_use),
+            ranks: None,
         };
-        Ok(FormSolution { problem: self.clone(), space, form, u, outcome: solved.outcome, by, warnings })
+        Ok(Solved { change: solved.x, outcome: solved.outcome, by, warnings: solver.warnings().to_vec() })
     }
+}
+
+/// Assembles A and $b = -r(u_0)$ on a mesh or a part of one, the cells of A on a GPU if there is one; rows and columns of given
+/// values have the diagonal alone.
+pub(super) fn assemble(
+    cpu: &Cpu,
+    gpu: Option<&Cuda>,
+    discrete: DiscreteForm<'_>,
+    constraints: &LinearConstraints,
+) -> Result<(Csr<f64, Cpu>, Vec<f64>), SolveError> {
+    let operator = CpuOperator::new(discrete, cpu)?;
+    let n = discrete.n_unknowns();
+    let (mut u, mut b) = (vec![0.0; n], vec![0.0; n]);
+    constraints.impose(&mut u);
+    operator.residual(&State::of(&u), &mut b)?;
+    constraints.distribute_transpose(&mut b);
+    b.iter_mut().for_each(|b| *b = -*b);
+    let (state, pattern) = (State::of(&u), operator.pattern(constraints)?);
+    let matrix = match gpu {
+        Some(gpu) => operator.assemble_on(gpu, &state, &pattern)?,
+        None => operator.assemble(&state, &pattern)?,
+    };
+    Ok((matrix, b))
+}
+
+/// Returns whether multigrid gets the motions as near-nullspace; it makes constants itself.
+pub(super) fn takes_motions(config: &SolverConfig, form: &Form, motions: &Motions) -> bool {
+    let is_multigrid = matches!(config.preconditioner, PreconditionerConfig::Amg(_));
+    is_multigrid && form.n_components() > 1 && !motions.is_empty()
 }
 
 /// Returns the settings for the matrix of a form, with the preconditioner of displacements.

@@ -162,22 +162,26 @@ impl<'a> PartProblem<'a> {
             assemble(cpu, problem, &cells, progress)
         };
         let (matrix, system) = assembled().map_err(|error| self.in_global_numbers(error))?;
-        Ok((self.ghosted(cpu, &matrix)?, self.unknowns.restrict_to_owned(system.rhs.as_slice())))
+        let rows = owned_rows(cpu, &self.unknowns, &matrix)?;
+        Ok((rows, self.unknowns.restrict_to_owned(system.rhs.as_slice())))
     }
+}
 
-    /// The owned rows of a matrix of the part.
-    fn ghosted(&self, cpu: &Cpu, matrix: &Csr<f64, Cpu>) -> Result<OwnedRows<f64>, LinalgError> {
-        let (owned, numbers) = (self.unknowns.owned(), self.unknowns.positions());
-        let rows: Vec<Vec<(usize, f64)>> = parallel::map(owned.len(), ROWS, |row| {
-            let of_part = matrix.row(owned[row] as usize);
-            let mut entries: Vec<_> =
-                of_part.map(|(column, value)| (numbers[column] as usize, value)).collect();
-            entries.sort_unstable_by_key(|(column, _)| *column);
-            entries
-        });
-        let n_ghosts = self.unknowns.n() - owned.len();
-        OwnedRows::new(cpu, [owned.len(), n_ghosts], |row| rows[row].iter().copied())
-    }
+/// Returns the owned rows of a matrix of the part.
+pub(crate) fn owned_rows(
+    cpu: &Cpu,
+    unknowns: &LocalUnknowns,
+    matrix: &Csr<f64, Cpu>,
+) -> Result<OwnedRows<f64>, LinalgError> {
+    let (owned, numbers) = (unknowns.owned(), unknowns.positions());
+    let rows: Vec<Vec<(usize, f64)>> = parallel::map(owned.len(), ROWS, |row| {
+        let of_part = matrix.row(owned[row] as usize);
+        let mut entries: Vec<_> = of_part.map(|(column, value)| (numbers[column] as usize, value)).collect();
+        entries.sort_unstable_by_key(|(column, _)| *column);
+        entries
+    });
+    let n_ghosts = unknowns.n() - owned.len();
+    OwnedRows::new(cpu, [owned.len(), n_ghosts], |row| rows[row].iter().copied())
 }
 
 /// The Dirichlet values on a part. Each rank evaluates those of its owned unknowns, because its part has all
@@ -233,12 +237,10 @@ pub(super) fn system<D: RankDevice>(
     let is_pure_neumann = fixed.leaves_a_constant(comm, problem.mesh, held)?;
     let rule = tensor::rule(problem.config.quadrature);
     let mut unknowns = RankUnknowns {
-        owned: on_part.owned.clone(),
-        halo: Arc::clone(on_part.unknowns.halo()),
         given: given(&on_part),
         part: Some(Arc::clone(&on_part.unknowns)),
         is_pure_neumann,
-        imbalance: 0.0,
+        ..RankUnknowns::new(on_part.owned.clone(), Arc::clone(on_part.unknowns.halo()))
     };
     let n = whole.n_dofs();
     let mut balanced = |rhs: &mut Vec<f64>| -> Result<(), SolveError> {

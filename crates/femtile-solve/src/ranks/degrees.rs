@@ -117,7 +117,7 @@ where
     let (matrix, _) = agreed(comm, lowest.assembled(cpu, rule, &|_| ()))?;
     let matrix = device.rows(matrix)?;
     let halo = lowest.unknowns.halo();
-    let (amg, of_amg) = multigrid((device, &matrix), halo, of_lowest)?;
+    let (amg, of_amg) = multigrid((device, &matrix), (halo, None), of_lowest)?;
     reports.extend(of_amg);
     let config = PMultigridConfig { sweeps: options.sweeps, ..PMultigridConfig::default() };
     let sums = |values: &mut [f64]| comm.sum_values(values);

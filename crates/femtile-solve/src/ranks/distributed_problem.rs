@@ -220,14 +220,7 @@ impl<'a> LocalProblem<'a> {
             Ok(matrix)
         })?;
         stages.begin(Stage::Setup)?;
-        let unknowns = RankUnknowns {
-            owned: self.owned.clone(),
-            halo: Arc::clone(&self.halo),
-            given: Vec::new(),
-            part: None,
-            is_pure_neumann: false,
-            imbalance: 0.0,
-        };
+        let unknowns = RankUnknowns::new(self.owned.clone(), Arc::clone(&self.halo));
         let n = self.n_nodes();
         let (preconditioner, _) = preconditioning(device, self.config, &matrix, (&unknowns, n))?;
         let own = product_matrix(matrix.own, self.config, Solves::Many)?.0;

@@ -13,7 +13,7 @@ use crate::system::SystemSummary;
 use crate::{SolveError, SolverConfig, Stage, Stages};
 
 /// The solution of the distributed system on one rank.
-pub(super) struct Iterated {
+pub(crate) struct Iterated {
     /// Values at the owned unknowns, Dirichlet values included.
     pub w: Vec<f64>,
     pub outcome: CgOutcome,

@@ -55,15 +55,17 @@ use crate::tensor::{self, Boxes};
 use crate::{
     DeviceChoice, GmgOptions, PreconditionerConfig, Silent, SolveError, SolverConfig, Stage, Stages, auto,
 };
+pub(crate) use cells::owned_rows;
 pub(crate) use collect::{AllOfMesh, Values, collect};
 pub use device::RankDevice;
 pub use distributed_problem::{DistributedProblem, LocalProblem};
 pub(crate) use distributed_solve::{boxes as boxes_of_parts, results, with_ghosts};
 pub(crate) use global_unknowns::{GlobalUnknowns, global_numbers};
 pub use host::has_gpus_of_ranks;
-use iterated::Iterated;
+pub(crate) use iterated::Iterated;
 pub(crate) use layout::Layout;
 pub(crate) use mesh_on_ranks::{MeshOnRanks, OnMesh};
+pub(crate) use numbering::{Numbering, numbers_in};
 use rows::Fixed;
 pub use scatter::scatter;
 pub use used::RanksUsed;

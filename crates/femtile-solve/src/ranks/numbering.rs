@@ -1,4 +1,4 @@
-//! Owned and ghost unknowns on a part of a mesh of quadrilaterals or hexahedra.
+//! Owned and ghost unknowns on a part of a mesh.
 //!
 //! The owner of an unknown is the highest owner among the corners of its vertex, edge, face or cell. Both
 //! ranks of a cell know this owner, and the part of the owner contains all cells around the unknown. A rank
@@ -12,7 +12,7 @@ use femtile_comm::{Comm, Halo, LocalUnknowns};
 use femtile_device::parallel;
 use femtile_linalg::LinalgError;
 use femtile_mesh::partition::{BoxCubes, MeshPart};
-use femtile_space::TensorSpace;
+use femtile_space::{Element, Space, SpaceError, TensorSpace};
 
 use super::cell_dofs::{CellDofs, in_given_axes, positions};
 use super::mesh_on_ranks::WholeSpace;
@@ -21,12 +21,15 @@ use super::mesh_on_ranks::WholeSpace;
 const DOFS: usize = 1 << 14;
 const CELLS: usize = 64;
 
+/// Values of linear shape functions above rounding.
+const NOT_ZERO: f64 = 1e-9;
+
 /// Owned and ghost unknowns of a part.
 ///
 /// The owner of an unknown is the highest owner among the corners of its vertex, edge, face or cell. So the
 /// part of the owner contains all cells around the unknown, and both ranks of a cell know the owners of all
 /// its unknowns.
-pub(super) struct Numbering {
+pub(crate) struct Numbering {
     /// Local numbers of the owned unknowns; those that no other rank copies come first.
     pub owned: Vec<u32>,
     /// Local numbers of the ghosts, sorted by owner.
@@ -38,22 +41,49 @@ pub(super) struct Numbering {
 impl Numbering {
     /// Numbers the unknowns of the part of `rank`.
     pub fn new(part: &MeshPart, space: &TensorSpace<'_>, rank: usize) -> Self {
-        let (n, d, n_dofs) = (space.degree() + 1, space.dimension(), space.n_dofs());
+        let (n, d) = (space.degree() + 1, space.dimension());
+        let around: Vec<Vec<usize>> = (0..n.pow(d as u32)).map(|at| corners_around(at, n, d)).collect();
+        let corners = |position: usize| space.corners(position);
+        let dofs = |position: usize, own: &mut [u32]| space.cell_dofs(position, own);
+        Self::of_cells((part, rank), [space.n_dofs(), space.n_cells()], &around, corners, dofs)
+    }
+
+    /// As [`Numbering::new`], for a space on any cells.
+    pub fn of_space(part: &MeshPart, space: &Space<'_>, rank: usize) -> Result<Self, SpaceError> {
+        // The linear shape functions that do not vanish at a node are those of the corners of its edge, face or cell.
+        let table = Element::new(space.mesh().kind, 1)?.tabulate(space.element().nodes());
+        let around = |at: usize| -> Vec<usize> {
+            let shapes = table.values(at).iter().enumerate();
+            shapes.filter(|(_, shape)| shape.abs() > NOT_ZERO).map(|(corner, _)| corner).collect()
+        };
+        let around: Vec<Vec<usize>> = (0..space.element().n_dofs()).map(around).collect();
+        let corners = |position: usize| space.corners(position);
+        let dofs = |position: usize, own: &mut [u32]| space.cell_dofs(position, own);
+        Ok(Self::of_cells((part, rank), [space.n_dofs(), space.n_cells()], &around, corners, dofs))
+    }
+
+    /// Numbers the unknowns of cells; `around` are the corners around each unknown of a cell, `corners` and `dofs` give the
+    /// nodes and the unknowns of the cell at a position.
+    fn of_cells<'s>(
+        (part, rank): (&MeshPart, usize),
+        [n_dofs, n_cells]: [usize; 2],
+        around: &[Vec<usize>],
+        corners: impl Fn(usize) -> &'s [u32] + Sync + Send,
+        dofs: impl Fn(usize, &mut [u32]) + Sync + Send,
+    ) -> Self {
         let rank = rank as u32;
-        let corners_of: Vec<Vec<usize>> = (0..n.pow(d as u32)).map(|at| corners_around(at, n, d)).collect();
         // Cells that share an unknown find the same owner.
         let atomics = |value: u32| parallel::map(n_dofs, DOFS, move |_| AtomicU32::new(value));
         let (owners, is_copied) = (atomics(rank), atomics(0));
-        let zeros = || vec![0; space.dofs_per_cell()];
-        parallel::map_with(space.n_cells(), CELLS, zeros, |own, position| {
-            let of_corners: Vec<u32> =
-                space.corners(position).iter().map(|&node| part.owner(node, rank)).collect();
+        let zeros = || vec![0; around.len()];
+        parallel::map_with(n_cells, CELLS, zeros, |own, position| {
+            let of_corners: Vec<u32> = corners(position).iter().map(|&node| part.owner(node, rank)).collect();
             if of_corners.iter().all(|&owner| owner == rank) {
                 return;
             }
-            space.cell_dofs(position, own);
+            dofs(position, own);
             for (at, &dof) in own.iter().enumerate() {
-                let around = corners_of[at].iter().map(|&corner| of_corners[corner]);
+                let around = around[at].iter().map(|&corner| of_corners[corner]);
                 owners[dof as usize].store(around.max().unwrap_or(rank), Relaxed);
                 is_copied[dof as usize].store(1, Relaxed);
             }
@@ -67,6 +97,11 @@ impl Numbering {
         ghosts.sort_by_key(|&dof| owners[dof as usize]);
         let owners = ghosts.iter().map(|&dof| owners[dof as usize]).collect();
         Self { owned, ghosts, owners }
+    }
+
+    /// Returns the local numbers of owned unknowns and of ghosts, and the owner of each ghost.
+    pub fn owned_and_ghosts(&self) -> (&[u32], &[u32], &[u32]) {
+        (&self.owned, &self.ghosts, &self.owners)
     }
 
     /// The numbering of a part without unknowns.
@@ -182,7 +217,7 @@ pub(super) fn owned_of_problem(
 
 /// The number in `whole` of each unknown of `space`, of the same degree. `cells` has the number of each cell
 /// in the mesh of `whole`.
-pub(super) fn numbers_in(whole: &TensorSpace<'_>, space: &TensorSpace<'_>, cells: &[u32]) -> Vec<u64> {
+pub(crate) fn numbers_in(whole: &TensorSpace<'_>, space: &TensorSpace<'_>, cells: &[u32]) -> Vec<u64> {
     let position_of = positions(whole);
     let zeros = || vec![0; whole.dofs_per_cell()];
     numbers(space, zeros, |global, position, given| {

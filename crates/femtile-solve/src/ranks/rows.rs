@@ -258,7 +258,6 @@ pub(super) fn of_simplices<D: RankDevice>(
     stages.begin(Stage::Setup)?;
     let RankRows { matrix, rhs, owned, ids, ghosts, is_pure_neumann, imbalance } = rows;
     let halo = Arc::new(Halo::new(comm, &ids, &ghosts)?);
-    let (given, part) = (Vec::new(), None);
-    let unknowns = RankUnknowns { owned, halo, given, part, is_pure_neumann, imbalance };
+    let unknowns = RankUnknowns { is_pure_neumann, imbalance, ..RankUnknowns::new(owned, halo) };
     DistributedSystem::of_matrix(device, config, (matrix, rhs), unknowns, problem.0.n_global_dofs())
 }

@@ -40,6 +40,9 @@ pub(crate) struct RankUnknowns {
     /// Owned unknowns and ghosts of the part; none for linear elements, whose part numbers owned nodes first,
     /// then ghosts.
     pub part: Option<Arc<LocalUnknowns>>,
+    /// The near-nullspace of multigrid in these rows, all vectors of a row together; constants if there is none, on all ranks
+    /// alike.
+    pub near_nullspace: Option<Vec<f64>>,
     /// Whether the global solution is unique only up to a constant.
     pub is_pure_neumann: bool,
     /// As in `femtile_fem::AssembledSystem`.
@@ -47,6 +50,12 @@ pub(crate) struct RankUnknowns {
 }
 
 impl RankUnknowns {
+    /// Describes rows of a system whose solution is unique, without Dirichlet values to be set.
+    pub fn new(owned: Vec<u32>, halo: Arc<Halo>) -> Self {
+        let (given, part, near_nullspace) = (Vec::new(), None, None);
+        Self { owned, halo, given, part, near_nullspace, is_pure_neumann: false, imbalance: 0.0 }
+    }
+
     /// Returns the owned values from those on the part.
     pub fn restrict_to_owned(&self, part: &[f64]) -> Vec<f64> {
         match &self.part {
@@ -107,7 +116,7 @@ pub(super) fn preconditioning<D: RankDevice>(
         }
         PreconditionerConfig::Amg(options) => {
             diagonal()?;
-            let made = multigrid((device, matrix), halo, options)?;
+            let made = multigrid((device, matrix), (halo, unknowns.near_nullspace.as_deref()), options)?;
             without_constants(device, made, comm, (n, unknowns.is_pure_neumann), owned.len())?
         }
         _ => (Box::new(diagonal()?), Vec::new()),
@@ -132,13 +141,13 @@ pub(super) fn without_constants<D: RankDevice>(
 /// Distributed algebraic multigrid with its levels, in the precision of the settings.
 pub(super) fn multigrid<T: Scalar, D: AmgDevice<T>>(
     (device, matrix): (&D, &OwnedRows<f64, D>),
-    halo: &Arc<Halo>,
+    (halo, near_nullspace): (&Arc<Halo>, Option<&[f64]>),
     options: &AmgOptions,
 ) -> Result<Preconditioning<D, T>, SolveError> {
     if options.graph == AmgGraph::Mesh {
         return Err(graph_error("on several ranks aggregates follow the matrix: use \"matrix\"".into()));
     }
-    let made = device.distributed_amg(matrix, halo, &options.config, options.precision);
+    let made = device.distributed_amg(matrix, halo, near_nullspace, &options.config, options.precision);
     let (amg, shapes) =
         made.map_err(|error| match error.is_of_precision() && options.precision == LevelPrecision::F32 {
             true => SolveError::setting(

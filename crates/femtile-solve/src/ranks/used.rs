@@ -23,7 +23,7 @@ pub struct RanksUsed {
 
 impl RanksUsed {
     /// Describes a partition by the named method. Collective.
-    pub(super) fn of(
+    pub(crate) fn of(
         halo: &Halo,
         (partition, quality): (&'static str, PartitionQuality),
     ) -> Result<Self, SolveError> {

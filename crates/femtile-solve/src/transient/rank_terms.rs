@@ -47,14 +47,7 @@ impl<D: RankDevice> RankTerms<D> {
     ) -> Result<DistributedSystem<D>, SolveError> {
         let n_owned = unknowns.owned.len();
         let matrix = of.device.divide(self.stiffness.combined(1.0, &self.mass, shift)?, n_owned)?;
-        let unknowns = RankUnknowns {
-            owned: unknowns.owned.clone(),
-            halo: Arc::clone(&unknowns.halo),
-            given: Vec::new(),
-            part: None,
-            is_pure_neumann: false,
-            imbalance: 0.0,
-        };
+        let unknowns = RankUnknowns::new(unknowns.owned.clone(), Arc::clone(&unknowns.halo));
         DistributedSystem::of_matrix(
             of.device,
             config,

@@ -47,7 +47,7 @@ fn solve(n_ranks: usize, owner: impl Fn([usize; 3]) -> usize + Sync, k: f64) -> 
         let entries = |i: usize| rows[i].iter().map(|(&j, &value)| (j, value)).collect();
         let (owned, matrix, halo) = of_rank(&comm, rows.len(), |i| owner(places(i)), entries);
         let cpu = matrix.own.values().device().clone();
-        let amg = DistributedAmg::<f64, Cpu>::new(&cpu, &matrix, &halo, &AmgConfig::default())?;
+        let amg = DistributedAmg::<f64, Cpu>::new(&cpu, &matrix, &halo, None, &AmgConfig::default())?;
         let a = DistributedMatrix::new(Box::new(matrix.own), matrix.border, Arc::clone(&halo))?;
         let b = Buffer::from_vec(&cpu, vec![1.0; owned.len()]).map_err(LinalgError::from)?;
         let mut x = Buffer::zeros(&cpu, owned.len()).map_err(LinalgError::from)?;

@@ -1,0 +1,139 @@
+//! Solves on several ranks, each of which assembles and keeps the rows of its degrees of freedom.
+//!
+//! Every rank has the whole mesh, the numbering, the given values and u; matrix, multigrid and the vectors of the iterations
+//! are divided.
+
+use femtile_comm::{Comm, OwnedRows};
+use femtile_device::Cpu;
+use femtile_device::cuda::Opening;
+use femtile_form::{Domain, Form};
+use femtile_mesh::partition::{MeshPart, PartitionQuality};
+use femtile_space::{LinearConstraints, Space};
+
+use super::FormProblem;
+use super::kernel::Motions;
+use super::part::{FormPart, PartUnknowns};
+use super::solution::SolvedBy;
+use super::solve::{Solved, takes_motions};
+use crate::matrix::{check_preconditioner, resolved};
+use crate::ranks::device::{check_unknowns, devices, joined};
+use crate::ranks::rows::agreed;
+use crate::ranks::system::{DistributedSystem, RankUnknowns};
+use crate::ranks::{GlobalUnknowns, Iterated, Keepers, RankDevice, on_all};
+use crate::{DeviceChoice, PreconditionerConfig, RanksUsed, SolveError, SolverConfig, Stage, Stages};
+
+/// What all ranks know of a problem.
+pub(super) struct Known<'k, 'm> {
+    pub problem: &'k FormProblem<'m>,
+    pub space: &'k Space<'m>,
+    pub form: &'k Form,
+    pub constraints: &'k LinearConstraints,
+    pub motions: &'k Motions,
+}
+
+/// The partition of the mesh.
+struct Division {
+    /// The owner of each node.
+    owners: Vec<u32>,
+    /// The name of the partitioner.
+    way: &'static str,
+    quality: PartitionQuality,
+}
+
+impl Known<'_, '_> {
+    /// Solves for the change of u from the given values.
+    pub fn solve_on_ranks(
+        &self,
+        cpu: &Cpu,
+        config: &SolverConfig,
+        opening: Option<Opening>,
+        stages: &mut Stages<'_>,
+    ) -> Result<Solved, SolveError> {
+        let config = resolved(config);
+        config.check()?;
+        self.check(&config)?;
+        let wants_gpu = matches!(config.device, DeviceChoice::Cuda(_));
+        // With an automatic choice of the device, ranks compute on CPUs.
+        let opened = opening.filter(|_| wants_gpu).map(Opening::wait).transpose()?;
+        stages.begin(Stage::Assemble)?;
+        let mesh = self.problem.mesh;
+        let partition = config.partitioner.divide(mesh, config.ranks.n());
+        let owners = partition.owners(mesh);
+        let quality = partition.quality(mesh, &owners);
+        let division = Division { owners, way: config.partitioner.name(), quality };
+        let work = |cpu: &Cpu, comm: &Comm, stages: &mut Stages<'_>, keepers: Keepers| {
+            let with = (&config, &division, keepers);
+            match joined(comm, opened.as_ref(), &config)? {
+                (Some(gpu), comm) => self.on_rank((cpu, &gpu, &comm), with, stages),
+                (None, comm) => self.on_rank((cpu, cpu, &comm), with, stages),
+            }
+        };
+        on_all(cpu, &config.ranks, work, stages)
+    }
+
+    /// Refuses what ranks do not have.
+    fn check(&self, config: &SolverConfig) -> Result<(), SolveError> {
+        check_preconditioner(config)?;
+        if self.form.integrals().iter().any(|integral| matches!(integral.domain, Domain::Interior)) {
+            let message = "integrals over interior facets are computed by one rank: take ranks = 1";
+            return Err(SolveError::solver("ranks", message));
+        }
+        if !self.form.is_symmetric() && matches!(config.preconditioner, PreconditionerConfig::Amg(_)) {
+            let message = "the matrix is not symmetric, as multigrid needs it: take \"jacobi\"";
+            return Err(SolveError::solver("preconditioner", message));
+        }
+        Ok(())
+    }
+
+    /// Solves on one rank, on its device. Collective.
+    fn on_rank<D: RankDevice>(
+        &self,
+        (cpu, device, comm): (&Cpu, &D, &Comm),
+        (config, division, keepers): (&SolverConfig, &Division, Keepers),
+        stages: &mut Stages<'_>,
+    ) -> Result<Solved, SolveError> {
+        let Self { problem, space, form, constraints, motions } = *self;
+        let part = MeshPart::new(problem.mesh, &problem.boundary, &division.owners, comm.rank());
+        check_unknowns::<D>(comm, part.as_ref().map_or(0, |part| part.n_owned))?;
+        let own = part.as_ref().map(|part| FormPart::new(problem, space, part, comm.rank())).transpose();
+        let own = agreed(comm, own)?;
+        let PartUnknowns { local, owned } = PartUnknowns::new(comm, own.as_ref(), form.n_components())?;
+        let rows = match &own {
+            Some(own) => own.rows(cpu, constraints, &local),
+            None => nothing(cpu),
+        };
+        let (rows, b) = agreed(comm, rows)?;
+        drop(own);
+        drop(part);
+
+        stages.begin(Stage::Setup)?;
+        let near_nullspace =
+            takes_motions(config, form, motions).then(|| motions.rows_of(&owned, constraints));
+        let unknowns = RankUnknowns { near_nullspace, ..RankUnknowns::new(owned, local.halo().clone()) };
+        let n = space.n_dofs() * form.n_components();
+        let system = DistributedSystem::of_matrix(device, config, (device.rows(rows)?, b), unknowns, n)?;
+        let Iterated { w, outcome, unknowns, parts, warnings } =
+            Iterated::of((device, comm), system, config, stages)?;
+
+        let global = GlobalUnknowns { comm, n, unknowns: &unknowns.owned };
+        let change = global.gather(&w, keepers)?;
+        let by = SolvedBy {
+            device: devices(comm, device)?,
+            device_reason: D::REASON.to_owned(),
+            format: parts.format,
+            format_reason: parts.format_reason.unwrap_or_default(),
+            preconditioner: config.preconditioner.name(),
+            levels: parts.levels,
+            citations: config.citations(&parts.citations),
+            kernel_launches: device.kernel_launches(),
+            memory: device.memory_use(),
+            ranks: Some(RanksUsed::of(&unknowns.halo, (division.way, division.quality))?),
+        };
+        Ok(Solved { change, outcome, by, warnings })
+    }
+}
+
+/// The rows of a rank without a part.
+fn nothing(cpu: &Cpu) -> Result<(OwnedRows<f64>, Vec<f64>), SolveError> {
+    Ok((OwnedRows::new(cpu, [0, 0], |_| std::iter::empty())?, Vec::new()))
+}

@@ -1,0 +1,158 @@
+//! The part of a problem that a rank assembles.
+
+use std::sync::Arc;
+
+use femtile_comm::{Comm, Halo, LocalUnknowns, OwnedRows};
+use femtile_device::Cpu;
+use femtile_form::{Argument, Coefficient};
+use femtile_mesh::partition::MeshPart;
+use femtile_operator::DiscreteForm;
+use femtile_space::{LinearConstraints, LinearRelation, Space};
+
+use super::FormProblem;
+use super::problem::FacetTerm;
+use super::solve::assemble;
+use crate::SolveError;
+use crate::ranks::{Numbering, numbers_in, owned_rows};
+
+/// A problem on the part of a rank: all cells that touch a node which it owns.
+///
+/// A degree of freedom belongs to the highest owner of the corners of its vertex, edge, face or cell. All cells and facets
+/// around it are in the part of that rank, so its rows are complete there.
+pub(super) struct FormPart<'p> {
+    part: &'p MeshPart,
+    problem: FormProblem<'p>,
+    space: Space<'p>,
+    numbering: Numbering,
+    /// The number of each degree of freedom in the space on the whole mesh.
+    numbers: Vec<u32>,
+}
+
+/// The unknowns of a rank: those of all components of its degrees of freedom.
+pub(super) struct PartUnknowns {
+    /// Owned unknowns and ghosts among those of the part.
+    pub local: Arc<LocalUnknowns>,
+    /// The number of each owned unknown on the whole mesh.
+    pub owned: Vec<u32>,
+}
+
+impl PartUnknowns {
+    /// Exchanges the lists of ghosts for a number of components; `own` is none if the rank has no part. Collective.
+    pub fn new(comm: &Comm, own: Option<&FormPart<'_>>, n_components: usize) -> Result<Self, SolveError> {
+        let components = |dof: u32| (0..n_components as u32).map(move |c| dof * n_components as u32 + c);
+        let of_all = |dofs: &[u32]| dofs.iter().copied().flat_map(components).collect::<Vec<u32>>();
+        let in_whole = |dofs: &[u32]| {
+            let numbers = dofs.iter().map(|&dof| own.map_or(0, |own| own.numbers[dof as usize]));
+            numbers.flat_map(components).collect::<Vec<u32>>()
+        };
+        let (owned, ghosts, owners) =
+            own.map_or((&[][..], &[][..], &[][..]), |own| own.numbering.owned_and_ghosts());
+        let numbers = in_whole(owned);
+        let ids: Vec<u64> = numbers.iter().map(|&number| u64::from(number)).collect();
+        let owners = owners.iter().flat_map(|&owner| std::iter::repeat_n(owner, n_components));
+        let of_ghosts: Vec<(u32, u64)> = owners.zip(in_whole(ghosts).into_iter().map(u64::from)).collect();
+        let halo = Halo::new(comm, &ids, &of_ghosts)?;
+        let local = LocalUnknowns::new(Arc::new(halo), of_all(owned), of_all(ghosts))?;
+        Ok(Self { local: Arc::new(local), owned: numbers })
+    }
+}
+
+impl<'p> FormPart<'p> {
+    /// Restricts a problem, with its space on the whole mesh, to the part of `rank`.
+    pub fn new(
+        problem: &FormProblem<'_>,
+        whole: &Space<'_>,
+        part: &'p MeshPart,
+        rank: usize,
+    ) -> Result<Self, SolveError> {
+        let space = Space::new(&part.mesh, problem.degree)?;
+        let numbering = Numbering::of_space(part, &space, rank)?;
+        let numbers = numbers_of_dofs(whole, &space, &part.cells);
+        Ok(Self { part, problem: problem.on_part(part), space, numbering, numbers })
+    }
+
+    /// Assembles the owned rows of matrix and right side; `constraints` are those on the whole mesh.
+    pub fn rows(
+        &self,
+        cpu: &Cpu,
+        constraints: &LinearConstraints,
+        unknowns: &LocalUnknowns,
+    ) -> Result<(OwnedRows<f64>, Vec<f64>), SolveError> {
+        let (form, boundary) = (self.problem.form()?, &self.problem.boundary);
+        let constraints = self.constraints(constraints, form.n_components())?;
+        let assembled = DiscreteForm::new(&self.space, &form, boundary)
+            .map_err(SolveError::from)
+            .and_then(|discrete| assemble(cpu, None, discrete, &constraints));
+        let (matrix, b) = assembled.map_err(|error| match error {
+            SolveError::Fem(error) => error.in_global_numbers(&self.part.cells, &self.part.nodes).into(),
+            other => other,
+        })?;
+        Ok((owned_rows(cpu, unknowns, &matrix)?, unknowns.restrict_to_owned(&b)))
+    }
+
+    /// Returns the given values at the degrees of freedom of the part, ghosts included.
+    fn constraints(
+        &self,
+        of_whole: &LinearConstraints,
+        n_components: usize,
+    ) -> Result<LinearConstraints, SolveError> {
+        let n = n_components as u32;
+        let unknowns = self.numbers.iter().flat_map(|&dof| (0..n).map(move |c| dof * n + c));
+        let relation = |(dof, in_whole): (u32, u32)| {
+            let constant = of_whole.value(in_whole)?;
+            Some(LinearRelation { dof, terms: Vec::new(), constant })
+        };
+        let is_given = |(_, in_whole): &(u32, u32)| of_whole.contains(*in_whole);
+        let relations: Vec<LinearRelation> =
+            (0..).zip(unknowns).filter(is_given).filter_map(relation).collect();
+        Ok(LinearConstraints::new(self.numbers.len() * n_components, &relations)?)
+    }
+}
+
+/// Returns the number in the space `whole` of each degree of freedom of `space`, a part of its cells.
+fn numbers_of_dofs(whole: &Space<'_>, space: &Space<'_>, cells: &[u32]) -> Vec<u32> {
+    if let (Some(whole), Some(space)) = (whole.tensor(), space.tensor()) {
+        return numbers_in(whole, space, cells).into_iter().map(|number| number as u32).collect();
+    }
+    let mut numbers = vec![0; space.n_dofs()];
+    let (mut here, mut there) = (vec![0; space.element().n_dofs()], vec![0; space.element().n_dofs()]);
+    for (position, &cell) in cells.iter().enumerate() {
+        space.cell_dofs(position, &mut here);
+        whole.cell_dofs(cell as usize, &mut there);
+        here.iter().zip(&there).for_each(|(&dof, &number)| numbers[dof as usize] = number);
+    }
+    numbers
+}
+
+impl FormProblem<'_> {
+    /// Returns the problem on the part of a rank, without values of u: ghosts get theirs from the whole mesh.
+    fn on_part<'p>(&self, part: &'p MeshPart) -> FormProblem<'p> {
+        let of_part = |arguments: &[(String, Argument)]| -> Vec<(String, Argument)> {
+            let on_cells = |argument: &Argument| on_cells(argument, &part.cells);
+            arguments.iter().map(|(name, argument)| (name.clone(), on_cells(argument))).collect()
+        };
+        let mut place_of = vec![u32::MAX; self.boundary.len()];
+        part.facets.iter().zip(0..).for_each(|(&facet, place)| place_of[facet as usize] = place);
+        let term = |term: &FacetTerm| FacetTerm {
+            name: term.name.clone(),
+            facets: {
+                let places = term.facets.iter().map(|&facet| place_of[facet as usize]);
+                places.filter(|&place| place != u32::MAX).collect()
+            },
+            arguments: of_part(&term.arguments),
+        };
+        let boundary = Arc::new(part.boundary.clone());
+        let mut problem = FormProblem::new(&part.mesh, boundary, self.equation.clone()).degree(self.degree);
+        problem.coefficients = of_part(&self.coefficients);
+        problem.terms = self.terms.iter().map(term).collect();
+        problem
+    }
+}
+
+fn on_cells(argument: &Argument, cells: &[u32]) -> Argument {
+    let of_part = |coefficient: &Coefficient| coefficient.on_cells(cells);
+    match argument {
+        Argument::One(coefficient) => Argument::One(of_part(coefficient)),
+        Argument::Vector(parts) => Argument::Vector(parts.iter().map(of_part).collect()),
+    }
+}
