@@ -11,10 +11,14 @@ use femtile_sparse::csr::HostOffsets;
 use super::CpuOperator;
 use super::basis::{Basis, LANES, Lanes, add_product};
 use super::cells::{CellScratch, Job, Product};
+use super::geometry::slots;
 use crate::discrete_form::State;
 use crate::error::OperatorError;
 
-/// Numbers of cell matrices that are kept at a time.
+/// Numbers of cell matrices that are kept at a time for each thread: they stay in its cache.
+const CACHED: usize = 1 << 17;
+
+/// Numbers of cell matrices up to which each thread has a batch, also beyond the cache.
 const ENTRIES: usize = 1 << 23;
 
 /// Rows that a thread fills at a time.
@@ -324,21 +328,24 @@ impl CpuOperator<'_> {
                 parts.push((rows, own));
             }
             parallel::for_each_item(parts, 1, |(rows, values)| {
+                let mut places = Vec::new();
                 for (unknowns, matrix) in expanded.iter().zip(matrices.chunks_exact(size * size)) {
+                    let mut last: &[u32] = &[];
                     for row in unknowns.iter().filter(|row| rows.contains(&(row.unknown as usize))) {
                         let range =
                             pattern.offsets[row.unknown as usize]..pattern.offsets[row.unknown as usize + 1];
                         let columns = &pattern.columns[range.clone()];
                         let begin = range.start - pattern.offsets[rows.start];
                         let entries = &matrix[row.local * size..(row.local + 1) * size];
-                        let mut at = 0;
-                        // Both lists ascend.
-                        for column in unknowns {
-                            while at < columns.len() && columns[at] < column.unknown {
-                                at += 1;
-                            }
-                            if columns.get(at) == Some(&column.unknown) {
-                                values[begin + at] += row.factor * column.factor * entries[column.local];
+                        // Rows of one degree of freedom have the same columns.
+                        if columns != last {
+                            find_places(unknowns, columns, &mut places);
+                            last = columns;
+                        }
+                        let values = &mut values[begin..begin + columns.len()];
+                        for (column, &place) in unknowns.iter().zip(&places) {
+                            if let Some(value) = values.get_mut(place) {
+                                *value += row.factor * column.factor * entries[column.local];
                             }
                         }
                     }
@@ -369,7 +376,9 @@ impl CpuOperator<'_> {
     ) {
         let size = self.basis.n * self.discrete.form().n_components();
         let n_cells = self.discrete.space().n_cells();
-        let per_group = LANES * (ENTRIES / (size * size * LANES)).clamp(1, n_cells.div_ceil(LANES).max(1));
+        let (n_threads, of_batch) = (parallel::n_threads(), size * size * LANES);
+        let batches = (CACHED * n_threads / of_batch).max((ENTRIES / of_batch).clamp(1, n_threads));
+        let per_group = LANES * batches.min(n_cells.div_ceil(LANES).max(1));
         let mut matrices = vec![0.0; per_group.min(n_cells) * size * size];
         let job = Job::new(self, integrand, Product::Derivative, state, &[]);
         for first in (0..n_cells).step_by(per_group) {
@@ -380,8 +389,11 @@ impl CpuOperator<'_> {
                 let mut lanes = std::mem::take(&mut scratch.lanes);
                 lanes.resize(size * size, [0.0; LANES]);
                 job.matrix(first / LANES + batch, &mut lanes, scratch);
-                for (lane, matrix) in matrices.chunks_exact_mut(size * size).enumerate() {
-                    matrix.iter_mut().zip(&lanes).for_each(|(entry, lanes)| *entry = lanes[lane]);
+                for (chunk, lanes) in lanes.chunks(LANES).enumerate() {
+                    for (lane, matrix) in matrices.chunks_exact_mut(size * size).enumerate() {
+                        let entries = matrix[chunk * LANES..].iter_mut().zip(lanes);
+                        entries.for_each(|(entry, lanes)| *entry = lanes[lane]);
+                    }
                 }
                 scratch.lanes = lanes;
             });
@@ -406,6 +418,20 @@ fn shares(expanded: &[Vec<LocalUnknown>], n_rows: usize) -> Vec<Range<usize>> {
     (0..n_threads).map(|thread| bound(thread)..bound(thread + 1)).collect()
 }
 
+/// Finds the places of unknowns among columns, both ascending; those that are missing have the number of columns.
+fn find_places(unknowns: &[LocalUnknown], columns: &[u32], places: &mut Vec<usize>) {
+    places.clear();
+    let mut at = 0;
+    for of in unknowns {
+        // Unknowns of one degree of freedom follow each other.
+        at += match columns.get(at + 1) {
+            Some(&next) if next == of.unknown => 1,
+            _ => columns[at..].partition_point(|&column| column < of.unknown),
+        };
+        places.push(if columns.get(at) == Some(&of.unknown) { at } else { columns.len() });
+    }
+}
+
 fn add_entry(pattern: &Pattern, values: &mut [f64], row: u32, column: u32, value: f64) {
     pattern.expand(row, &mut |row, of_row| {
         pattern.expand(column, &mut |column, of_column| {
@@ -426,7 +452,7 @@ struct MatrixScratch {
     entries: Vec<Lanes>,
     /// D' of a pair of components on the axes of the reference cell: `[1 + d][1 + d][n_q]`.
     block: Vec<Lanes>,
-    /// Its product with the trial functions: `[n_q][1 + d][n]`.
+    /// Its product with the trial functions: `[n_rows][n_q][n]`.
     products: Vec<Lanes>,
 }
 
@@ -440,38 +466,56 @@ impl Job<'_, '_> {
         let (n, n_q, d) = (basis.n, basis.n_q, basis.dimension);
         let n_components = self.operator.discrete.form().n_components();
         let MatrixScratch { cells, entries, block, products, .. } = scratch;
-        let list = self.integrand.entries();
+        let (list, is_symmetric) = (self.integrand.entries(), self.integrand.class().symmetric);
         entries.resize(list.len() * n_q, [0.0; LANES]);
         self.run_program(batch, entries, cells);
-        matrix.fill([0.0; LANES]);
         block.resize((1 + d) * (1 + d) * n_q, [0.0; LANES]);
         products.resize(n_q * (1 + d) * n, [0.0; LANES]);
         for test in 0..n_components {
-            for trial in 0..n_components {
+            for trial in if is_symmetric { test } else { 0 }..n_components {
                 block.fill([0.0; LANES]);
-                let mut is_zero = true;
+                // Whether the value and the derivatives of the test function meet those of the trial function.
+                let mut has = [[false; 2]; 2];
                 for (entry, [row, column]) in list.iter().enumerate() {
                     if (row / (1 + d), column / (1 + d)) == (test, trial) {
-                        let at = (row % (1 + d)) * (1 + d) + column % (1 + d);
-                        block[at * n_q..(at + 1) * n_q]
+                        let (row, column) = (row % (1 + d), column % (1 + d));
+                        block[(row * (1 + d) + column) * n_q..][..n_q]
                             .copy_from_slice(&entries[entry * n_q..(entry + 1) * n_q]);
-                        is_zero = false;
+                        has[row.min(1)][column.min(1)] = true;
                     }
                 }
-                if is_zero {
+                let at = |i: usize, j: usize| ((test * n + i) * n_components + trial) * n + j;
+                let mirrored = |i: usize, j: usize| ((trial * n + j) * n_components + test) * n + i;
+                if has == [[false; 2]; 2] {
+                    for i in 0..n {
+                        (0..n).for_each(|j| matrix[at(i, j)] = [0.0; LANES]);
+                        if is_symmetric {
+                            (0..n).for_each(|j| matrix[mirrored(i, j)] = [0.0; LANES]);
+                        }
+                    }
                     continue;
                 }
                 let geometry = self.operator.geometry.batch(batch);
                 self.operator.cpu.simd().vectorize(
                     #[inline(always)]
                     || {
-                        match d {
-                            2 => geometry.map_block_to_reference::<2>(block),
-                            _ => geometry.map_block_to_reference::<3>(block),
-                        }
-                        multiply_trial(block, basis, products);
-                        multiply_test(products, basis, |i, j, value| {
-                            matrix[((test * n + i) * n_components + trial) * n + j] = value;
+                        let rows = match d {
+                            2 => {
+                                geometry.map_block_to_reference::<2>(block, has);
+                                multiply_trial::<2>(block, has, basis, products)
+                            }
+                            _ => {
+                                geometry.map_block_to_reference::<3>(block, has);
+                                multiply_trial::<3>(block, has, basis, products)
+                            }
+                        };
+                        let tables = &basis.tables[rows.start * n_q * n..rows.end * n_q * n];
+                        let is_half = is_symmetric && test == trial;
+                        multiply_test(tables, products, n, is_half, |i, j, value| {
+                            matrix[at(i, j)] = value;
+                            if is_symmetric {
+                                matrix[mirrored(i, j)] = value;
+                            }
                         });
                     },
                 );
@@ -480,67 +524,69 @@ impl Job<'_, '_> {
     }
 }
 
-/// Computes D' times the slots of each trial function: `[n_q][1 + d][n]`.
+/// Computes $P_{r q j} = \sum_s D'_{r s}(q) B_{s q j}$, the products of D' with the slots of each trial function, and returns
+/// the range of rows r.
+///
+/// # Shapes
+/// `block: [1 + d][1 + d][n_q]`, B: `[1 + d][n_q][n]`, `products: [n_rows][n_q][n]`
 #[inline(always)]
-fn multiply_trial(block: &[Lanes], basis: &Basis, products: &mut [Lanes]) {
-    let (n, n_q, d) = (basis.n, basis.n_q, basis.dimension);
-    products.fill([0.0; LANES]);
-    for q in 0..n_q {
-        for row in 0..=d {
-            let products = &mut products[(q * (1 + d) + row) * n..][..n];
-            for column in 0..=d {
-                let entry = &block[(row * (1 + d) + column) * n_q + q];
-                let shapes = &basis.table(column)[q * n..(q + 1) * n];
+fn multiply_trial<const D: usize>(
+    block: &[Lanes],
+    has: [[bool; 2]; 2],
+    basis: &Basis,
+    products: &mut [Lanes],
+) -> Range<usize> {
+    let (n, n_q) = (basis.n, basis.n_q);
+    let rows = slots::<D>(has.map(|[value, derivatives]| value || derivatives));
+    for (row, products) in rows.clone().zip(products.chunks_exact_mut(n_q * n)) {
+        let columns = slots::<D>(has[row.min(1)]);
+        for (q, products) in products.chunks_exact_mut(n).enumerate() {
+            products.fill([0.0; LANES]);
+            for column in columns.clone() {
+                let entry = block[(row * (1 + D) + column) * n_q + q];
+                let shapes = &basis.tables[(column * n_q + q) * n..][..n];
                 for (product, shape) in products.iter_mut().zip(shapes) {
-                    add_product(product, *shape, entry);
+                    add_product(product, *shape, &entry);
                 }
             }
         }
     }
+    rows
 }
 
-/// Rows and columns of a cell matrix whose sums are in registers together.
-const TILE: [usize; 2] = [2, 4];
+/// Rows and columns of a cell matrix whose sums are in registers together: every element has as many shape functions.
+const TILE: [usize; 2] = [3, 2];
 
-/// Computes the products with the slots of each test function, summed over the points: calls a function with row, column and
-/// value of each entry.
+/// Computes $K_{ij} = \sum_k B_{k i} P_{k j}$ for slots and points k, and calls a function with row, column and value of each
+/// entry, of a symmetric matrix with those of the tiles on and above the diagonal.
+///
+/// # Shapes
+/// `tables: [n_rows n_q][n]`, `products: [n_rows n_q][n]` or longer
 #[inline(always)]
-fn multiply_test(products: &[Lanes], basis: &Basis, mut found: impl FnMut(usize, usize, Lanes)) {
-    let (n, n_q, n_slots) = (basis.n, basis.n_q, 1 + basis.dimension);
-    for i in (0..n).step_by(TILE[0]) {
-        for j in (0..n).step_by(TILE[1]) {
-            // Tiles at the end overlap with those before them.
-            let (i, j) = (i.min(n.saturating_sub(TILE[0])), j.min(n.saturating_sub(TILE[1])));
+fn multiply_test(
+    tables: &[f64],
+    products: &[Lanes],
+    n: usize,
+    is_half: bool,
+    mut found: impl FnMut(usize, usize, Lanes),
+) {
+    for j in (0..n).step_by(TILE[1]) {
+        // Tiles at the end overlap with those before them.
+        let j = j.min(n - TILE[1]);
+        for i in (0..if is_half { j + TILE[1] } else { n }).step_by(TILE[0]) {
+            let i = i.min(n - TILE[0]);
             let mut sums = [[[0.0; LANES]; TILE[1]]; TILE[0]];
-            if n < TILE[1] {
-                for (a, sums) in sums.iter_mut().enumerate().take(n - i) {
-                    for (b, sum) in sums.iter_mut().enumerate().take(n - j) {
-                        for q in 0..n_q {
-                            for slot in 0..n_slots {
-                                let shape = basis.table(slot)[q * n + i + a];
-                                let product = &products[(q * n_slots + slot) * n + j + b];
-                                add_product(sum, shape, product);
-                            }
-                        }
-                    }
-                }
-            } else {
-                for slot in 0..n_slots {
-                    let table = basis.table(slot);
-                    for q in 0..n_q {
-                        let shapes: [f64; TILE[0]] = std::array::from_fn(|a| table[q * n + i + a]);
-                        let products = &products[(q * n_slots + slot) * n + j..][..TILE[1]];
-                        for (sums, shape) in sums.iter_mut().zip(shapes) {
-                            for (sum, product) in sums.iter_mut().zip(products) {
-                                add_product(sum, shape, product);
-                            }
-                        }
+            for (shapes, products) in tables.chunks_exact(n).zip(products.chunks_exact(n)) {
+                let (shapes, products) = (&shapes[i..i + TILE[0]], &products[j..j + TILE[1]]);
+                for a in 0..TILE[0] {
+                    for b in 0..TILE[1] {
+                        add_product(&mut sums[a][b], shapes[a], &products[b]);
                     }
                 }
             }
-            for (a, sums) in sums.iter().enumerate().take(n - i) {
-                for (b, sum) in sums.iter().enumerate().take(n - j) {
-                    found(i + a, j + b, *sum);
+            for a in 0..TILE[0] {
+                for b in 0..TILE[1] {
+                    found(i + a, j + b, sums[a][b]);
                 }
             }
         }

@@ -1,9 +1,11 @@
 //! Values and gradients of functions at the quadrature points of a cell, for several cells at once.
 
+use femtile_device::Cpu;
 use femtile_element::quadrature::gauss_legendre;
-use femtile_element::tensor::Lagrange;
+use femtile_element::tensor::{Lagrange, Table};
 use femtile_mesh::CellKind;
 use femtile_space::{Element, ReferenceRule};
+use femtile_sum_factorization::{Factor, Metric, contract, gradient, lanes};
 
 use crate::sites::cell_rule;
 
@@ -34,9 +36,9 @@ pub(crate) struct Basis {
 #[derive(Debug)]
 struct TensorTables {
     /// Values of the polynomials along an axis at its points: `[n][n]`, and its transpose.
-    values: [Vec<f64>; 2],
+    values: [Factor<f64>; 2],
     /// Derivatives at the points of a function given there: `[n][n]`, and its transpose.
-    slopes: [Vec<f64>; 2],
+    slopes: [Factor<f64>; 2],
     /// Points along an axis.
     n: usize,
 }
@@ -62,9 +64,9 @@ impl Basis {
         Self { dimension: d, n, n_q, rule, tables, tensor }
     }
 
-    /// Returns the table of a slot: `[n_q][n]`.
-    pub fn table(&self, slot: usize) -> &[f64] {
-        &self.tables[slot * self.n_q * self.n..][..self.n_q * self.n]
+    /// Returns whether shape functions are products of polynomials along the axes.
+    pub fn is_tensor(&self) -> bool {
+        self.tensor.is_some()
     }
 
     /// Evaluates functions given by their coefficients.
@@ -73,18 +75,20 @@ impl Basis {
     /// `u: [n]`, `out: [1 + dimension][n_q]`
     /// # Cost
     /// On tensor cells $O(n\,(p + 1))$ operations per cell (sum factorization), on simplices $(1 + d)\,n\,n_q$.
-    #[inline(always)]
-    pub fn evaluate(&self, u: &[Lanes], out: &mut [Lanes], scratch: &mut BasisScratch) {
+    pub fn evaluate(&self, cpu: &Cpu, u: &[Lanes], out: &mut [Lanes], scratch: &mut BasisScratch) {
         match &self.tensor {
-            Some(tables) => tables.evaluate(self.dimension, u, out, scratch),
-            None => {
-                for (row, out) in self.tables.chunks_exact(self.n).zip(out) {
-                    *out = [0.0; LANES];
-                    for (&factor, u) in row.iter().zip(u) {
-                        add_product(out, factor, u);
+            Some(tables) => tables.evaluate(cpu, self.dimension, u, out, scratch),
+            None => cpu.simd().vectorize(
+                #[inline(always)]
+                || {
+                    for (row, out) in self.tables.chunks_exact(self.n).zip(out) {
+                        *out = [0.0; LANES];
+                        for (&factor, u) in row.iter().zip(u) {
+                            add_product(out, factor, u);
+                        }
                     }
-                }
-            }
+                },
+            ),
         }
     }
 
@@ -93,32 +97,53 @@ impl Basis {
     ///
     /// # Shapes
     /// `f: [1 + dimension][n_q]`, which is overwritten, `r: [n]`
-    #[inline(always)]
-    pub fn integrate(&self, f: &mut [Lanes], r: &mut [Lanes], scratch: &mut BasisScratch) {
+    pub fn integrate(&self, cpu: &Cpu, f: &mut [Lanes], r: &mut [Lanes], scratch: &mut BasisScratch) {
         match &self.tensor {
-            Some(tables) => tables.integrate(self.dimension, f, r, scratch),
-            None => {
-                r.fill([0.0; LANES]);
-                for (row, f) in self.tables.chunks_exact(self.n).zip(f.iter()) {
-                    for (&factor, r) in row.iter().zip(&mut *r) {
-                        add_product(r, factor, f);
+            Some(tables) => tables.integrate(cpu, self.dimension, f, r, scratch),
+            None => cpu.simd().vectorize(
+                #[inline(always)]
+                || {
+                    r.fill([0.0; LANES]);
+                    for (row, f) in self.tables.chunks_exact(self.n).zip(f.iter()) {
+                        for (&factor, r) in row.iter().zip(&mut *r) {
+                            add_product(r, factor, f);
+                        }
                     }
-                }
-            }
+                },
+            ),
+        }
+    }
+
+    /// Computes $u \leftarrow B^\mathsf{T} G B u$ on hexahedra for a metric G at the points.
+    ///
+    /// # Shapes
+    /// `u: [n][lanes]` with the lanes of the SIMD level, `scratch: [3][n][lanes]`
+    /// # Cost
+    /// Twelve contractions along an axis, and the metric.
+    pub fn multiply_metric(&self, cpu: &Cpu, metric: Metric<'_, f64>, u: &mut [f64], scratch: &mut [f64]) {
+        if let Some(tables) = &self.tensor {
+            tables.multiply_metric(cpu, metric, u, scratch);
         }
     }
 }
 
 /// Adds a multiple of values, by fused multiply-adds: compiled for a SIMD level, which has them as instructions.
+///
+/// Loops here and in the callers have no closures: one that is not inlined is compiled for no level, and calls a function for
+/// each fused multiply-add.
 #[inline(always)]
 pub(super) fn add_product(sum: &mut Lanes, factor: f64, values: &Lanes) {
-    sum.iter_mut().zip(values).for_each(|(sum, value)| *sum = factor.mul_add(*value, *sum));
+    for lane in 0..LANES {
+        sum[lane] = factor.mul_add(values[lane], sum[lane]);
+    }
 }
 
 /// Adds products lane by lane.
 #[inline(always)]
 pub(super) fn add_products(sum: &mut Lanes, a: &Lanes, b: &Lanes) {
-    (0..LANES).for_each(|lane| sum[lane] = a[lane].mul_add(b[lane], sum[lane]));
+    for lane in 0..LANES {
+        sum[lane] = a[lane].mul_add(b[lane], sum[lane]);
+    }
 }
 
 impl TensorTables {
@@ -128,108 +153,74 @@ impl TensorTables {
         let values = Lagrange::gauss_lobatto(degree).values(&points);
         // A polynomial of degree p is known by its values at p + 1 points.
         let slopes = Lagrange::new(points.clone()).slopes(&points);
-        Self {
-            values: [values.entries.clone(), values.transpose().entries],
-            slopes: [slopes.entries.clone(), slopes.transpose().entries],
-            n,
-        }
+        let both = |table: &Table| [Factor::new(table), Factor::new(&table.transpose())];
+        Self { values: both(&values), slopes: both(&slopes), n }
     }
 
     /// Values by a contraction along each axis, then derivatives of the values at the points.
-    #[inline(always)]
-    fn evaluate(&self, d: usize, u: &[Lanes], out: &mut [Lanes], scratch: &mut BasisScratch) {
-        let n_q = self.n.pow(d as u32);
-        let BasisScratch { one, two } = scratch;
-        one.resize(n_q, [0.0; LANES]);
-        two.resize(n_q, [0.0; LANES]);
-        let (values, slopes) = out.split_at_mut(n_q);
-        self.contract::<false>(&self.values[0], 0, u, one);
-        match d {
-            2 => self.contract::<false>(&self.values[0], 1, one, values),
-            _ => {
-                self.contract::<false>(&self.values[0], 1, one, two);
-                self.contract::<false>(&self.values[0], 2, two, values);
-            }
-        }
-        for (axis, slopes) in slopes.chunks_exact_mut(n_q).enumerate() {
-            self.contract::<false>(&self.slopes[0], axis, values, slopes);
+    fn evaluate(&self, cpu: &Cpu, d: usize, u: &[Lanes], out: &mut [Lanes], scratch: &mut BasisScratch) {
+        let (values, slopes) = out.split_at_mut(u.len());
+        self.contract_all(cpu, &self.values[0], d, u, values, scratch);
+        for (axis, slopes) in slopes.chunks_exact_mut(u.len()).enumerate() {
+            self.contract(cpu, &self.slopes[0], axis, values, slopes);
         }
     }
 
-    #[inline(always)]
-    fn integrate(&self, d: usize, f: &mut [Lanes], r: &mut [Lanes], scratch: &mut BasisScratch) {
-        let n_q = self.n.pow(d as u32);
-        let BasisScratch { one, two } = scratch;
-        one.resize(n_q, [0.0; LANES]);
-        two.resize(n_q, [0.0; LANES]);
-        let (values, slopes) = f.split_at_mut(n_q);
-        for (axis, slopes) in slopes.chunks_exact(n_q).enumerate() {
-            self.contract::<true>(&self.slopes[1], axis, slopes, values);
+    fn integrate(&self, cpu: &Cpu, d: usize, f: &mut [Lanes], r: &mut [Lanes], scratch: &mut BasisScratch) {
+        let (values, slopes) = f.split_at_mut(r.len());
+        for (axis, slopes) in slopes.chunks_exact(r.len()).enumerate() {
+            self.contract(cpu, &self.slopes[1], axis, slopes, r);
+            cpu.simd().vectorize(
+                #[inline(always)]
+                || {
+                    for (sum, value) in values.as_flattened_mut().iter_mut().zip(r.as_flattened()) {
+                        *sum += value;
+                    }
+                },
+            );
         }
-        self.contract::<false>(&self.values[1], 0, values, one);
-        match d {
-            2 => self.contract::<false>(&self.values[1], 1, one, r),
-            _ => {
-                self.contract::<false>(&self.values[1], 1, one, two);
-                self.contract::<false>(&self.values[1], 2, two, r);
-            }
-        }
+        self.contract_all(cpu, &self.values[1], d, values, r, scratch);
     }
 
-    /// Contracts an axis with a square matrix, and writes or adds the result.
-    #[inline(always)]
-    fn contract<const ADD: bool>(&self, matrix: &[f64], axis: usize, from: &[Lanes], to: &mut [Lanes]) {
-        let n = self.n;
-        let stride = n.pow(axis as u32);
-        for (from, to) in from.chunks_exact(stride * n).zip(to.chunks_exact_mut(stride * n)) {
-            for inner in 0..stride {
-                let line = Line { n, stride, inner };
-                let mut row = 0;
-                while row + 4 <= n {
-                    line.contract::<4, ADD>(matrix, row, from, to);
-                    row += 4;
-                }
-                if row + 2 <= n {
-                    line.contract::<2, ADD>(matrix, row, from, to);
-                    row += 2;
-                }
-                if row < n {
-                    line.contract::<1, ADD>(matrix, row, from, to);
-                }
-            }
-        }
-    }
-}
-
-/// A line of points along an axis.
-#[derive(Clone, Copy)]
-struct Line {
-    n: usize,
-    stride: usize,
-    inner: usize,
-}
-
-impl Line {
-    /// Computes some rows of the product of a square matrix with the line, whose sums stay in registers.
-    #[inline(always)]
-    fn contract<const ROWS: usize, const ADD: bool>(
-        self,
-        matrix: &[f64],
-        row: usize,
+    /// Applies a table along each axis.
+    fn contract_all(
+        &self,
+        cpu: &Cpu,
+        table: &Factor<f64>,
+        d: usize,
         from: &[Lanes],
         to: &mut [Lanes],
+        BasisScratch { one, two }: &mut BasisScratch,
     ) {
-        let Self { n, stride, inner } = self;
-        let mut sums = [[0.0; LANES]; ROWS];
-        if ADD {
-            sums = std::array::from_fn(|i| to[inner + (row + i) * stride]);
-        }
-        for column in 0..n {
-            let values = &from[inner + column * stride];
-            for (i, sum) in sums.iter_mut().enumerate() {
-                add_product(sum, matrix[(row + i) * n + column], values);
+        one.resize(from.len(), [0.0; LANES]);
+        two.resize(from.len(), [0.0; LANES]);
+        self.contract(cpu, table, 0, from, one);
+        match d {
+            2 => self.contract(cpu, table, 1, one, to),
+            _ => {
+                self.contract(cpu, table, 1, one, two);
+                self.contract(cpu, table, 2, two, to);
             }
         }
-        sums.iter().enumerate().for_each(|(i, sum)| to[inner + (row + i) * stride] = *sum);
+    }
+
+    /// Applies a table along an axis of the tensors of a batch.
+    fn contract(&self, cpu: &Cpu, table: &Factor<f64>, axis: usize, from: &[Lanes], to: &mut [Lanes]) {
+        let inner = self.n.pow(axis as u32) * LANES / lanes::<f64>(cpu);
+        contract(cpu, table, inner, from.as_flattened(), to.as_flattened_mut());
+    }
+
+    /// As [`Basis::multiply_metric`].
+    fn multiply_metric(&self, cpu: &Cpu, metric: Metric<'_, f64>, u: &mut [f64], scratch: &mut [f64]) {
+        let ([to_points, from_points], n) = (&self.values, self.n);
+        let (one, scratch) = scratch.split_at_mut(u.len());
+        contract(cpu, to_points, 1, u, one);
+        contract(cpu, to_points, n, one, u);
+        contract(cpu, to_points, n * n, u, one);
+        let [slopes, transposed] = &self.slopes;
+        gradient(cpu, [slopes, transposed], metric, one, scratch);
+        contract(cpu, from_points, 1, one, u);
+        contract(cpu, from_points, n, u, one);
+        contract(cpu, from_points, n * n, one, u);
     }
 }

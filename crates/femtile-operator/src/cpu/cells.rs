@@ -1,10 +1,14 @@
 //! Residual and tangent of a batch of cells.
 
+use std::sync::Arc;
+
+use femtile_device::cpu::Aligned;
 use femtile_expression::{Program, ProgramInput, TapeScratch};
 use femtile_form::{Input, Integrand};
 
 use super::CpuOperator;
 use super::basis::{BasisScratch, LANES, Lanes};
+use super::metric::StoredMetric;
 use crate::discrete_form::State;
 
 /// The quantity to compute.
@@ -30,6 +34,8 @@ pub(crate) struct Job<'j, 'a> {
     reads: Vec<bool>,
     reads_state: bool,
     reads_rate: bool,
+    /// The metric that products are computed with, in place of the program.
+    metric: Option<Arc<StoredMetric>>,
 }
 
 impl<'j, 'a> Job<'j, 'a> {
@@ -54,7 +60,22 @@ impl<'j, 'a> Job<'j, 'a> {
         };
         let reads_state = reads_any(|input| matches!(input, Input::State(_)));
         let reads_rate = reads_any(|input| matches!(input, Input::Rate(_)));
-        Self { operator, integrand, program, product, state, direction, reads, reads_state, reads_rate }
+        let metric = match product {
+            Product::Tangent => StoredMetric::of(operator, integrand, state),
+            _ => None,
+        };
+        Self {
+            operator,
+            integrand,
+            program,
+            product,
+            state,
+            direction,
+            reads,
+            reads_state,
+            reads_rate,
+            metric,
+        }
     }
 }
 
@@ -67,7 +88,9 @@ pub(crate) struct CellScratch {
     state: Vec<Lanes>,
     rate: Vec<Lanes>,
     direction: Vec<Lanes>,
-    out: Vec<Lanes>,
+    pub out: Vec<Lanes>,
+    /// Tensors with the lanes of the SIMD level.
+    pub tensors: Option<Aligned<f64>>,
     /// Values of inputs that are neither functions nor coordinates: `[n_data][n_q]`.
     data: Vec<Lanes>,
     basis: BasisScratch,
@@ -80,6 +103,10 @@ impl Job<'_, '_> {
     /// # Shapes
     /// `found: [n_components][n]`
     pub fn run(&self, batch: usize, found: &mut [Lanes], scratch: &mut CellScratch) {
+        if let Some(metric) = &self.metric {
+            self.operator.gather(batch, 1, 0, self.direction, found);
+            return metric.multiply(self.operator, batch, found, scratch);
+        }
         let mut out = std::mem::take(&mut scratch.out);
         out.resize(self.integrand.n_slots() * self.operator.basis.n_q, [0.0; LANES]);
         self.run_program(batch, &mut out, scratch);
@@ -120,14 +147,12 @@ impl Job<'_, '_> {
         let geometry = operator.geometry.batch(batch);
         for (component, slots) in slots.chunks_exact_mut(per_component).enumerate() {
             operator.gather(batch, n_components, component, u, local);
+            basis.evaluate(&operator.cpu, local, slots, scratch);
             operator.cpu.simd().vectorize(
                 #[inline(always)]
-                || {
-                    basis.evaluate(local, slots, scratch);
-                    match basis.dimension {
-                        2 => geometry.map_to_space::<2>(slots),
-                        _ => geometry.map_to_space::<3>(slots),
-                    }
+                || match basis.dimension {
+                    2 => geometry.map_to_space::<2>(slots),
+                    _ => geometry.map_to_space::<3>(slots),
                 },
             );
         }
@@ -142,14 +167,12 @@ impl Job<'_, '_> {
         for (out, found) in components {
             self.operator.cpu.simd().vectorize(
                 #[inline(always)]
-                || {
-                    match basis.dimension {
-                        2 => geometry.map_to_reference::<2>(out),
-                        _ => geometry.map_to_reference::<3>(out),
-                    }
-                    basis.integrate(out, found, scratch);
+                || match basis.dimension {
+                    2 => geometry.map_to_reference::<2>(out),
+                    _ => geometry.map_to_reference::<3>(out),
                 },
             );
+            basis.integrate(&self.operator.cpu, out, found, scratch);
         }
     }
 

@@ -145,7 +145,7 @@ impl BatchGeometry<'_> {
         for q in 0..n_q {
             let inverse = &self.inverses[if self.is_affine { 0 } else { q * D * D }..][..D * D];
             let weight = &self.weights[q];
-            (0..LANES).for_each(|lane| slots[q][lane] *= weight[lane]);
+            multiply(&mut slots[q], weight);
             let flux: [Lanes; D] = std::array::from_fn(|i| slots[(1 + i) * n_q + q]);
             for a in 0..D {
                 let mut sum = [0.0; LANES];
@@ -153,7 +153,7 @@ impl BatchGeometry<'_> {
                     let (inverse, flux) = (&inverse[a * D + i], &flux[i]);
                     add_products(&mut sum, inverse, flux);
                 }
-                (0..LANES).for_each(|lane| sum[lane] *= weight[lane]);
+                multiply(&mut sum, weight);
                 slots[(1 + a) * n_q + q] = sum;
             }
         }
@@ -161,35 +161,57 @@ impl BatchGeometry<'_> {
 }
 
 impl BatchGeometry<'_> {
-    /// Multiplies a block of D' by the weights and turns both of its sides to the axes of the reference cell.
+    /// Multiplies a block of D' by the weights and turns both of its sides to the axes of the reference cell: of each row and
+    /// column, that of the value or those of the derivatives, only where `has` is true.
     ///
     /// # Shapes
     /// `block: [1 + d][1 + d][n_q]`
     #[inline(always)]
-    pub fn map_block_to_reference<const D: usize>(&self, block: &mut [Lanes]) {
+    pub fn map_block_to_reference<const D: usize>(&self, block: &mut [Lanes], has: [[bool; 2]; 2]) {
         let n_q = self.weights.len();
         let at = |row: usize, column: usize, q: usize| (row * (1 + D) + column) * n_q + q;
+        let [rows, columns] = [
+            [has[0][0] || has[0][1], has[1][0] || has[1][1]],
+            [has[0][0] || has[1][0], has[0][1] || has[1][1]],
+        ]
+        .map(slots::<D>);
         for q in 0..n_q {
             let inverse = &self.inverses[if self.is_affine { 0 } else { q * D * D }..][..D * D];
-            // Rows, then columns.
-            for fixed in 0..=D {
-                let old: [Lanes; D] = std::array::from_fn(|i| block[at(1 + i, fixed, q)]);
-                for a in 0..D {
-                    block[at(1 + a, fixed, q)] = combined::<D>(inverse, a, &old);
+            if has[1][0] || has[1][1] {
+                for column in columns.clone() {
+                    let old: [Lanes; D] = std::array::from_fn(|i| block[at(1 + i, column, q)]);
+                    for a in 0..D {
+                        block[at(1 + a, column, q)] = combined::<D>(inverse, a, &old);
+                    }
                 }
             }
-            for fixed in 0..=D {
-                let old: [Lanes; D] = std::array::from_fn(|i| block[at(fixed, 1 + i, q)]);
-                for a in 0..D {
-                    block[at(fixed, 1 + a, q)] = combined::<D>(inverse, a, &old);
+            for row in rows.clone() {
+                if has[row.min(1)][1] {
+                    let old: [Lanes; D] = std::array::from_fn(|i| block[at(row, 1 + i, q)]);
+                    for a in 0..D {
+                        block[at(row, 1 + a, q)] = combined::<D>(inverse, a, &old);
+                    }
                 }
-            }
-            for entry in 0..(1 + D) * (1 + D) {
-                let (entry, weight) = (&mut block[entry * n_q + q], &self.weights[q]);
-                (0..LANES).for_each(|lane| entry[lane] *= weight[lane]);
+                for column in columns.clone() {
+                    multiply(&mut block[at(row, column, q)], &self.weights[q]);
+                }
             }
         }
     }
+}
+
+/// Multiplies values lane by lane.
+#[inline(always)]
+fn multiply(values: &mut Lanes, factors: &Lanes) {
+    for lane in 0..LANES {
+        values[lane] *= factors[lane];
+    }
+}
+
+/// Returns the range of slots from whether there is a value and whether there are derivatives.
+#[inline(always)]
+pub(super) fn slots<const D: usize>([has_value, has_derivatives]: [bool; 2]) -> std::ops::Range<usize> {
+    usize::from(!has_value)..if has_derivatives { 1 + D } else { 1 }
 }
 
 /// Returns $\sum_i (\partial\xi_a/\partial x_i)\, v_i$.

@@ -143,53 +143,28 @@ impl<T: Scalar> CudaTangentData<T> {
 /// The metric of a scalar form of diffusion and reaction.
 struct Metrics<'o, 'a> {
     operator: &'o CpuOperator<'a>,
-    /// Row and column of each entry of D′.
-    entries: &'a [[usize; 2]],
-    /// Entries of D′ of all cells: `[n_batches][n_entries][n_q]`.
-    batches: Vec<Vec<Lanes>>,
+    /// Of all cells at the points: `[n_batches][n_q]`.
+    batches: Vec<Vec<[Lanes; 7]>>,
 }
 
 impl<'o, 'a> Metrics<'o, 'a> {
     fn new(operator: &'o CpuOperator<'a>, integrand: &'a Integrand, state: &State<'_>) -> Self {
-        let (entries, n_q) = (integrand.entries(), operator.basis.n_q);
         let job = Job::new(operator, integrand, Product::Derivative, state, &[]);
         let n_batches = operator.discrete().space().n_cells().div_ceil(LANES);
         let batches = parallel::map_with(n_batches, 1, CellScratch::default, |scratch, batch| {
-            let mut values = vec![[f64::NAN; LANES]; entries.len() * n_q];
-            job.run_program(batch, &mut values, scratch);
-            values
+            let mut metrics = vec![[[f64::NAN; LANES]; 7]; operator.basis.n_q];
+            job.metrics(batch, &mut metrics, scratch);
+            metrics
         });
-        Self { operator, entries, batches }
+        Self { operator, batches }
     }
 
     /// Writes $w J^{-1} \sigma J^{-\mathsf{T}}$ and $w\lambda$ at the points of a cell, or at the first one without the weight of
     /// the point.
     fn write(&self, position: usize, is_constant: bool, to: &mut [[f64; 7]]) {
-        let (batch, lane) = (position / LANES, position % LANES);
-        let (n_q, d) = (self.operator.basis.n_q, self.operator.basis.dimension);
-        let geometry = self.operator.geometry.of_cell(batch, lane);
-        for (q, to) in to.iter_mut().enumerate() {
-            let mut metric = [[0.0; 3]; 3];
-            let mut weight = geometry[d * d * n_q + q];
-            if is_constant {
-                weight /= self.operator.basis.rule.weights[0];
-            }
-            let mut reaction = 0.0;
-            for (entry, &[row, column]) in self.entries.iter().enumerate() {
-                let value = self.batches[batch][entry * n_q + q][lane];
-                let (Some(i), Some(j)) = (row.checked_sub(1), column.checked_sub(1)) else {
-                    reaction += value;
-                    continue;
-                };
-                let inverse = |a: usize, i: usize| geometry[(a * d + i) * n_q + q];
-                for a in 0..d {
-                    for b in 0..d {
-                        metric[a][b] += weight * inverse(a, i) * value * inverse(b, j);
-                    }
-                }
-            }
-            let [[xx, xy, xz], [_, yy, yz], [_, _, zz]] = metric;
-            *to = [xx, yy, zz, yz, xz, xy, weight * reaction];
+        let weight = if is_constant { self.operator.basis.rule.weights[0] } else { 1.0 };
+        for (to, metric) in to.iter_mut().zip(&self.batches[position / LANES]) {
+            *to = metric.map(|entry| entry[position % LANES] / weight);
         }
     }
 }
@@ -203,12 +178,15 @@ fn has_one_jacobian(operator: &CpuOperator<'_>, position: usize) -> bool {
     entries.chunks_exact(n_q).all(|at| at.iter().all(|entry| (entry - at[0]).abs() <= AFFINE * size))
 }
 
+/// Entries of a facet's matrix by row and column.
+type Entries = BTreeMap<(u32, u32), f64>;
+
 /// Returns the matrices of the facets of a form, of one size.
 fn facet_matrices(operator: &CpuOperator<'_>, state: &State<'_>) -> Result<Vec<FacetMatrix>, OperatorError> {
-    let mut all: Vec<(Vec<u32>, BTreeMap<(u32, u32), f64>)> = Vec::new();
+    let mut all: Vec<(Vec<u32>, Entries)> = Vec::new();
     for (integrand, domain, sites) in &operator.facets {
         for site in sites {
-            let mut entries = BTreeMap::new();
+            let mut entries = Entries::new();
             let integral = operator.on_facets(integrand, domain, state);
             integral.for_entries(std::slice::from_ref(site), &mut |row, column, value| {
                 *entries.entry((row, column)).or_insert(0.0) += value;
@@ -224,7 +202,7 @@ fn facet_matrices(operator: &CpuOperator<'_>, state: &State<'_>) -> Result<Vec<F
         }
     }
     let n = all.iter().map(|(dofs, _)| dofs.len()).max().unwrap_or(0);
-    let padded = |(mut dofs, entries): (Vec<u32>, BTreeMap<(u32, u32), f64>)| {
+    let padded = |(mut dofs, entries): (Vec<u32>, Entries)| {
         let mut matrix = vec![0.0; n * n];
         let place = |dofs: &[u32], dof: u32| dofs.binary_search(&dof).unwrap_or(0);
         for ((row, column), entry) in entries {

@@ -2,6 +2,8 @@
 
 use femtile_device::Cpu;
 use femtile_device::cpu::SimdLevel;
+use femtile_form::Equation;
+use femtile_mesh::CellKind;
 use femtile_mesh::check::boundary_facets;
 use femtile_mesh::generate::DeformConfig;
 use femtile_operator::{CpuOperator, DiscreteForm, State, reference};
@@ -68,7 +70,7 @@ proptest! {
 
         let widest = SimdLevel::available().into_iter().next_back().unwrap_or(SimdLevel::Scalar);
         let mut bits: Option<Vec<u64>> = None;
-        for (threads, simd) in [(1, SimdLevel::Scalar), (2, widest), (3, widest)] {
+        for (threads, simd) in [(1, SimdLevel::Scalar), (1, widest), (2, widest), (3, widest)] {
             let cpu = Cpu::with_simd(threads, simd).unwrap();
             let operator = CpuOperator::new(discrete, &cpu).unwrap();
             let mut found = poisoned();
@@ -129,6 +131,40 @@ proptest! {
         near(&found, &expected, 1e-12, "constrained matrix")?;
         for &dof in constraints.dofs() {
             prop_assert_eq!(matrix.row(dof as usize).collect::<Vec<_>>(), [(dof as usize, 1.0)]);
+        }
+    }
+}
+
+#[test]
+fn products_of_linear_diffusion_follow_time_and_shift() {
+    let text = r#"
+        description = "diffusion in time with a symmetric tensor"
+        unknown = ["u"]
+        [coefficients]
+        c = {}
+        [cells]
+        source = ["c*u_t + t*u"]
+        flux = [["(2 + t)*u_x + 0.5*u_y - 0.25*u_z", "0.5*u_x + (1 + y)*u_y + t*u_z", "t*u_y - 0.25*u_x + 3*u_z"]]
+    "#;
+    let equation = Equation::from_toml("diffusion", text).unwrap();
+    let form = equation.form(3).with("c", 0.75).unwrap().build().unwrap();
+    let mesh = mesh(CellKind::Hexahedron, [3, 2, 2], Some(DeformConfig { amplitude: 0.05, order: 2 }));
+    let boundary = boundary_facets(&mesh);
+    for degree in 1..=3 {
+        let space = Space::new(&mesh, degree).unwrap();
+        let discrete = DiscreteForm::new(&space, &form, &boundary).unwrap();
+        let n = discrete.n_unknowns();
+        let direction = numbers(n, 5);
+        for simd in SimdLevel::available() {
+            let cpu = Cpu::with_simd(2, simd).unwrap();
+            let operator = CpuOperator::new(discrete, &cpu).unwrap();
+            for (time, shift) in [(0.0, 1.0), (0.0, 1.0), (0.5, 1.0), (0.5, 0.0)] {
+                let state = State { time, shift, ..State::default() };
+                let (mut found, mut expected) = (vec![f64::NAN; n], vec![f64::NAN; n]);
+                operator.apply(&state, &direction, &mut found).unwrap();
+                reference::apply(&discrete, &state, &direction, &mut expected).unwrap();
+                near(&found, &expected, 1e-12, &format!("degree {degree}, {simd:?}, time {time}")).unwrap();
+            }
         }
     }
 }
