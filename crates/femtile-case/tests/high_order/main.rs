@@ -243,7 +243,7 @@ fn several_components_of_a_pure_neumann_problem_have_mean_zero_each() {
 fn what_components_cannot_be_is_refused_where_it_stands() {
     let solver = |line: &str| format!("{COMPONENTS}{line}\n");
     for (text, key, words) in [
-        (COMPONENTS.replace("\"2*x*y\", 0]", "0]"), "equation.source", "components = 3"),
+        (COMPONENTS.replace("\"2*x*y\", 0]", "0]"), "equation.source", "u has 3 components"),
         (COMPONENTS.replace("[0, \"x\", 1]", "[1]"), "boundary[1].neumann", "1 entries"),
         (COMPONENTS.replace("\"2*x*y\"", "\"2*t\""), "equation.source[1]", "unknown name `t`"),
         (COMPONENTS.replace("lambda = 2", "lambda = [1, 2, 3]"), "equation.lambda", "one value is needed"),

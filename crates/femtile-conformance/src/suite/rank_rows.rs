@@ -224,7 +224,7 @@ pub fn slivers_between_ranks_are_left_to_the_host(device: &Cuda, _: &Scope) {
     }
 }
 
-/// The rows of a rank with two unknowns in place of each one, coupled within a node.
+/// The rows of a rank with two unknowns in place of each one, coupled with each other: definite, as the rows are.
 fn doubled(
     cpu: &Cpu,
     (scalar, halo): (&OwnedRows<f64>, &Halo),
@@ -235,8 +235,7 @@ fn doubled(
         let border = node.checked_sub(first).into_iter().flat_map(|row| scalar.border.row(row));
         let of_node = scalar.own.row(node).chain(border.map(move |(ghost, value)| (n + ghost, value)));
         of_node.flat_map(move |(column, value)| {
-            let coupling = if column == node { 0.25 * value } else { 0.0 };
-            (0..2).map(move |d| (2 * column + d, if c == d { value } else { coupling }))
+            (0..2).map(move |d| (2 * column + d, if c == d { value } else { 0.25 * value }))
         })
     };
     let rows = OwnedRows::new(cpu, [2 * n, 2 * halo.n_ghosts()], entries)?;

@@ -165,6 +165,7 @@ pub fn tangents_agree_with_the_processor(device: &Cuda, scope: &Scope) {
             let at = (mesh, degree, cuts);
             check::<f64>(device, at, &|d, facets| elasticity(d, false, facets), true, 1e-12);
             if [2, 3].contains(&degree) {
+                let at = (mesh, degree, &cuts[..cuts.len().min(2)]);
                 check::<f64>(device, at, &|d, _| convection(d), false, 1e-12);
                 check::<f64>(device, at, &|d, facets| elasticity(d, true, facets), false, 1e-12);
                 check::<f64>(device, at, &nonlinear, true, 1e-12);
