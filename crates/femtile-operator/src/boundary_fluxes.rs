@@ -73,11 +73,12 @@ impl DiscreteForm<'_> {
         let (n, d) = (self.form().n_components(), self.form().dimension());
         let mut fluxes = vec![0.0; self.boundary().len() * n];
         for integral in self.form().integrals() {
-            let Domain::Boundary(facets) = &integral.domain else { continue };
-            let (integrand, domain) = (&integral.integrand, integral.domain.name());
+            let of_facets = &integral.domain;
+            let Domain::Boundary(facets) = of_facets else { continue };
+            let (integrand, domain) = (&integral.integrand, of_facets.name());
             let integral = SiteIntegral { discrete: self, integrand, domain, state };
             let mut facets = facets.iter();
-            for_sites(self, &Domain::Boundary(facets.as_slice().to_vec()), &mut |site| {
+            for_sites(self, of_facets, &mut |site| {
                 let Some(&facet) = facets.next() else { return Ok(()) };
                 let own = &mut fluxes[facet as usize * n..][..n];
                 integral.for_points(site, &mut |at| {

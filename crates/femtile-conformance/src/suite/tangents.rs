@@ -216,7 +216,7 @@ pub fn iterations_on_tangents_are_those_of_the_processor(device: &Cuda, _: &Scop
     assert!(error < 1e-9, "the residual is {error:e}");
 }
 
-/// Values of matrices of all elements, with facets and given values, and the same bits in every run.
+/// Matrices of all elements, with facets and Dirichlet values, have the entries of the processor, and the same bits in every run.
 pub fn matrices_of_forms_agree_with_the_processor(device: &Cuda, scope: &Scope) {
     let kuhn = |cells| box_mesh(&BoxConfig { cells, split: BoxSplit::Kuhn, ..BoxConfig::default() }).unwrap();
     let five = |cells| box_mesh(&BoxConfig { cells, split: BoxSplit::Five, ..BoxConfig::default() }).unwrap();
@@ -275,7 +275,7 @@ pub fn matrices_of_forms_agree_with_the_processor(device: &Cuda, scope: &Scope) 
     }
 }
 
-/// What has no such product is refused with what to do.
+/// Refuses simplices and names the remedy.
 pub fn forms_without_a_tangent_on_gpus_are_refused(_: &Cuda, _: &Scope) {
     let mesh = box_mesh(&BoxConfig { cells: [1; 3], split: BoxSplit::Kuhn, ..BoxConfig::default() }).unwrap();
     let boundary = boundary_facets(&mesh);

@@ -61,7 +61,7 @@ pub(crate) struct Found {
     pub nodal: Vec<f64>,
 }
 
-/// What to evaluate at points of cells.
+/// Quantities to evaluate at the points of cells.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Wanted<'u> {
     /// A function of the space; empty for none.

@@ -170,13 +170,8 @@ pub fn source_integral(
     rule: CellRule,
     u: &[f64],
 ) -> Result<f64, FemError> {
-    check_length(u, space.n_dofs())?;
     let source = Compiled::scalar("source", form.source, form.mesh)?;
-    let wanted = Wanted { u, gradients: false, points: true, unknown: true };
-    Evaluation::new(space, source_rule(space, form, rule)).sum(wanted, |found| {
-        found.eval(&source)?;
-        Ok(found.integral(|q| found.given[q]))
-    })
+    coefficient_integral(space, source_rule(space, form, rule), &source, u, |source, _| source)
 }
 
 /// Returns $\int_\Omega \lambda u$ with the rule of the operator, `rule` on quadrilaterals and hexahedra.
@@ -189,11 +184,22 @@ pub fn reaction_integral(
     rule: CellRule,
     u: &[f64],
 ) -> Result<f64, FemError> {
-    check_length(u, space.n_dofs())?;
     let lambda = Compiled::scalar("lambda", form.lambda, form.mesh)?;
+    coefficient_integral(space, operator_rule(space, form, rule), &lambda, u, |lambda, u| lambda * u)
+}
+
+/// Returns the integral of a function of a coefficient and u, with the coefficient at u.
+fn coefficient_integral(
+    space: &Space<'_>,
+    rule: Rule,
+    coefficient: &Compiled<'_>,
+    u: &[f64],
+    density: impl Fn(f64, f64) -> f64 + Sync,
+) -> Result<f64, FemError> {
+    check_length(u, space.n_dofs())?;
     let wanted = Wanted { u, gradients: false, points: true, unknown: true };
-    Evaluation::new(space, operator_rule(space, form, rule)).sum(wanted, |found| {
-        found.eval(&lambda)?;
-        Ok(found.integral(|q| found.given[q] * found.values[q]))
+    Evaluation::new(space, rule).sum(wanted, |found| {
+        found.eval(coefficient)?;
+        Ok(found.integral(|q| density(found.given[q], found.values[q])))
     })
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use femtile_device::cpu::zeroed_vec;
 use femtile_device::cuda::Specialisation;
 use femtile_device::{Element, Scalar, parallel};
+use femtile_expression::{Expression, Precision, Program};
 use femtile_linalg::LinalgError;
 use femtile_space::geometry::{CellRule, MetricEvaluation};
 use femtile_space::{SpaceError, TensorSpace};
@@ -19,15 +20,12 @@ use femtile_fem::FemError;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TangentText {
     /// The text of `__device__ void tangent(T* out, const T* in)` in single and in double precision. `out` and the first entries of
-    /// `in` are slots, `[component][value, derivatives along the axes of space]`; numbers of the cell follow, then those of the
-    /// point.
-    pub texts: [Arc<str>; 2],
-    /// Components of the field.
-    pub components: usize,
-    /// Whether it reads a value of the direction, or makes an f₀.
-    pub has_values: bool,
-    /// Numbers of a cell and of a point that the text reads.
-    pub n_numbers: [usize; 2],
+    /// `in` are slots; numbers of the cell follow, then those of the point.
+    texts: [Arc<str>; 2],
+    pub(super) dimension: usize,
+    pub(super) components: usize,
+    pub(super) has_values: bool,
+    pub(super) n_numbers: [usize; 2],
 }
 
 /// The tangent of a form on all cells.
@@ -46,9 +44,40 @@ pub struct PointTangent<'a> {
 }
 
 impl TangentText {
+    /// Writes the text of the action on a direction.
+    ///
+    /// Outputs are slots, `[component][value, derivatives along the axes of space]`. Inputs are the direction by slots, then as many
+    /// numbers of the cell and of the point as `n_numbers` says. `has_values` says whether the action reads a value of the direction,
+    /// or makes an f₀.
+    ///
+    /// # Panics
+    /// Unless the action has these inputs and outputs.
+    pub fn new(
+        action: &Program,
+        dimension: usize,
+        components: usize,
+        n_numbers: [usize; 2],
+        has_values: bool,
+    ) -> Self {
+        let n_slots = components * (1 + dimension);
+        let found = (action.n_inputs(), action.n_outputs());
+        assert!(found == (n_slots + n_numbers[0] + n_numbers[1], n_slots), "inputs and outputs of a tangent");
+        let text = |precision| -> Arc<str> {
+            let function = action.cuda_function("tangent", precision);
+            format!("#pragma once\n{}\n{function}", Expression::CUDA_HEADER).into()
+        };
+        Self {
+            texts: [text(Precision::F32), text(Precision::F64)],
+            dimension,
+            components,
+            has_values,
+            n_numbers,
+        }
+    }
+
     /// Returns the numbers of a cell and those of a point, with geometry.
-    pub(super) fn with_geometry(&self, dimension: usize, metric: MetricEvaluation) -> [usize; 2] {
-        let ([of_cell, of_point], geometry) = (self.n_numbers, dimension * dimension + 1);
+    pub(super) fn with_geometry(&self, metric: MetricEvaluation) -> [usize; 2] {
+        let ([of_cell, of_point], geometry) = (self.n_numbers, self.dimension * self.dimension + 1);
         match metric {
             MetricEvaluation::Constant => [geometry + of_cell, of_point],
             _ => [of_cell, geometry + of_point],
@@ -63,12 +92,11 @@ impl TangentText {
 
 /// Returns the programs of the tangent of a form on cells of a degree with consistent axes, for solves and their products.
 pub fn tangent_programs<T: Scalar>(
-    dimension: usize,
     degree: usize,
     text: &TangentText,
     is_affine: bool,
 ) -> Vec<Specialisation> {
-    program::all::<T>(&Variant::of_tangent(dimension, degree, text, is_affine))
+    program::all::<T>(&Variant::of_tangent(degree, text, is_affine))
 }
 
 impl<T: Scalar> CudaMatrixFreeData<T> {
@@ -79,18 +107,21 @@ impl<T: Scalar> CudaMatrixFreeData<T> {
     /// # Errors
     /// [`FemError::Linalg`] for cells with more components than the shared memory of a block holds, [`FemError::Space`] if the rows
     /// of all components cannot be numbered with 32 bits.
+    /// # Panics
+    /// If the tangent has another dimension than the cells.
     pub fn of_tangent(
         space: &TensorSpace<'_>,
         tangent: &PointTangent<'_>,
         constrained: &[u32],
         config: CudaMatrixFreeConfig,
     ) -> Result<Self, FemError> {
+        assert!(tangent.text.dimension == space.dimension(), "a tangent in the dimension of the cells");
         let components = tangent.text.components;
         let n_rows = space.n_dofs().saturating_mul(components);
         if n_rows >= u32::MAX as usize {
             return Err(SpaceError::TooManyDofs { n_dofs: n_rows as f64 }.into());
         }
-        let own = Variant::of_tangent(space.dimension(), space.degree(), &tangent.text, tangent.is_affine);
+        let own = Variant::of_tangent(space.degree(), &tangent.text, tangent.is_affine);
         let own = Variant { has_lists: space.n_irregular() > 0, ..own };
         if own.shared_bytes_of_cell::<T>() > LaunchShape::MOST_OF_TANGENT {
             let message = format!(
@@ -145,9 +176,9 @@ fn numbers<T: Scalar>(
 
 impl Variant {
     /// Returns the variant of the tangent of a form on cells with consistent axes, in the shape that is best for it.
-    pub fn of_tangent(dimension: usize, degree: usize, text: &TangentText, is_affine: bool) -> Self {
+    pub fn of_tangent(degree: usize, text: &TangentText, is_affine: bool) -> Self {
         let variant = Self {
-            dimension,
+            dimension: text.dimension,
             degree,
             components: text.components,
             together: text.components,

@@ -138,7 +138,7 @@ impl Variant {
     pub fn cell_numbers(&self) -> [usize; 2] {
         let n_points = self.n_points() * self.layer_points();
         if let Some(tangent) = &self.tangent {
-            let [of_cell, of_point] = tangent.with_geometry(self.dimension, self.metric);
+            let [of_cell, of_point] = tangent.with_geometry(self.metric);
             return [of_cell, n_points * of_point];
         }
         let of_metric = match self.metric {

@@ -238,7 +238,7 @@ impl CpuOperator<'_> {
         self.finish_refill(state, pattern, values)
     }
 
-    /// Fails unless a state and the values fit.
+    /// Fails unless a state, the pattern and the values fit.
     pub(crate) fn check_refill(
         &self,
         state: &State<'_>,
@@ -246,6 +246,10 @@ impl CpuOperator<'_> {
         values: &[f64],
     ) -> Result<(), OperatorError> {
         self.discrete.check_state(state)?;
+        let (found, expected) = (pattern.offsets.len() - 1, self.discrete.n_unknowns());
+        if found != expected {
+            return Err(OperatorError::Length { field: "pattern", found, expected });
+        }
         let (found, expected) = (values.len(), pattern.n_nonzeros());
         match found == expected {
             true => Ok(()),

@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 use femtile_device::cpu::zeroed_vec;
 use femtile_device::cuda::{Kernel, Launch, Program, Specialisation, Structure, Write};
 use femtile_device::{Buffer, Cpu, Cuda, parallel};
-use femtile_expression::Precision;
 use femtile_form::Integrand;
 use femtile_space::Element;
 use femtile_sparse::Csr;
@@ -18,7 +17,7 @@ use crate::sites::cell_rule;
 
 static ASSEMBLY: Program = Program { name: "form_matrix", source: include_str!("assembly.cu"), headers: &[] };
 
-/// Threads of a block, as far as a team has so many.
+/// Threads of a block, and the most of a team.
 const THREADS: usize = 128;
 
 type Matrix = (Write<f64>, Structure, Structure);
@@ -42,7 +41,7 @@ fn specialisation(
 ) -> Specialisation {
     let (d, entries) = (integrand.dimension(), integrand.entries());
     let [of_cell, at_point] = text.n_numbers();
-    let mut header = text.text("derivative", Precision::F64);
+    let mut header = text.text("derivative");
     let _ = write!(
         header,
         "const u32 DIMENSION = {d}, COMPONENTS = {components}, ENTRIES = {}, OF_CELL = {of_cell}, AT_POINT = {at_point};\n\

@@ -39,9 +39,9 @@ pub fn cuda_specialisations() -> Result<Vec<Specialisation>, OperatorError> {
                 PointText::of(&cells.integrand, cells.integrand.linearization()).tangent(components);
             for degree in degrees {
                 let is_affine = degree % 3 == 2;
-                programs.extend(tangent_programs::<f64>(dimension, degree, &tangent, is_affine));
+                programs.extend(tangent_programs::<f64>(degree, &tangent, is_affine));
             }
-            programs.extend(tangent_programs::<f32>(dimension, 2, &tangent, false));
+            programs.extend(tangent_programs::<f32>(2, &tangent, false));
             for kind in kinds {
                 let element = Element::new(kind, 2)?;
                 programs.push(assembly::program(&cells.integrand, components, &element));

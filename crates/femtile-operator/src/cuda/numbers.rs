@@ -1,7 +1,5 @@
 //! Numbers at the points that the programs of GPUs read, and their texts.
 
-use std::sync::Arc;
-
 use femtile_device::parallel;
 use femtile_expression::{Expression, Precision, Program};
 use femtile_form::{Integrand, Linearization};
@@ -18,6 +16,7 @@ pub(super) struct PointText {
     /// Numbers of a cell.
     pub n_of_cell: usize,
     program: Program,
+    dimension: usize,
     has_values: bool,
 }
 
@@ -42,6 +41,7 @@ impl PointText {
             n_of_cell: is_by_cell.iter().filter(|is_by_cell| **is_by_cell).count(),
             order,
             program: program.with_inputs(&places),
+            dimension: integrand.dimension(),
             has_values: integrand.tangent_has_values(),
         }
     }
@@ -51,21 +51,15 @@ impl PointText {
         [self.n_of_cell, self.order.len() - self.n_of_cell]
     }
 
-    /// Returns the text of a function of this name, after what it calls.
-    pub fn text(&self, name: &str, precision: Precision) -> String {
-        let function = self.program.cuda_function(name, precision);
+    /// Returns the text of a function of this name in double precision, after the functions that it calls.
+    pub fn text(&self, name: &str) -> String {
+        let function = self.program.cuda_function(name, Precision::F64);
         format!("#pragma once\n{}\n{function}", Expression::CUDA_HEADER)
     }
 
     /// Returns the text of the tangent of a field.
     pub fn tangent(&self, components: usize) -> TangentText {
-        let text = |precision| Arc::from(self.text("tangent", precision));
-        TangentText {
-            texts: [text(Precision::F32), text(Precision::F64)],
-            components,
-            has_values: self.has_values,
-            n_numbers: self.n_numbers(),
-        }
+        TangentText::new(&self.program, self.dimension, components, self.n_numbers(), self.has_values)
     }
 
     /// Computes the numbers of all cells at a state.

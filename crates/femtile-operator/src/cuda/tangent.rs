@@ -169,7 +169,7 @@ impl<'o, 'a> Metrics<'o, 'a> {
     }
 }
 
-/// Returns whether a cell has one Jacobian but for rounding.
+/// Returns whether the Jacobian of a cell is constant up to rounding.
 fn has_one_jacobian(operator: &CpuOperator<'_>, position: usize) -> bool {
     let n_q = operator.basis.n_q;
     let geometry = operator.geometry.of_cell(position / LANES, position % LANES);

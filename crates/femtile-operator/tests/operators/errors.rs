@@ -68,4 +68,12 @@ fn vectors_facets_and_dimensions_that_do_not_fit_are_named() {
         Err(OperatorError::Length { .. })
     ));
     assert!(matches!(operator.pattern(&LinearConstraints::none(3)), Err(OperatorError::Mismatch(_))));
+    // A pattern of another space, with values that fit it.
+    let quadratic = Space::new(&mesh, 2).unwrap();
+    let larger =
+        CpuOperator::new(DiscreteForm::new(&quadratic, &plane, &boundary).unwrap(), &Cpu::new(1).unwrap())
+            .unwrap();
+    let own = operator.pattern(&LinearConstraints::none(n)).unwrap();
+    let failure = larger.refill(&State::default(), &own, &mut vec![0.0; own.n_nonzeros()]).unwrap_err();
+    assert!(told(failure).starts_with(&format!("pattern has {n} entries; the space has ")));
 }

@@ -32,10 +32,12 @@ impl FormProblem<'_> {
         Ok(found.iter().any(Option::is_some))
     }
 
-    /// Returns the boundary facets where a component is given, ascending.
-    fn given_facets(&self, component: usize) -> Vec<u32> {
+    /// Returns the boundary facets with a Dirichlet value of a component that `is_wanted`, ascending.
+    fn dirichlet_facets(&self, is_wanted: impl Fn(usize) -> bool) -> Vec<u32> {
+        let has_value =
+            |given: &Given| (0..given.values.len()).any(|c| is_wanted(c) && given.values[c].is_some());
         let of = |given: &Given| match &given.place {
-            Place::Facets(facets) if given.values[component].is_some() => facets.clone(),
+            Place::Facets(facets) if has_value(given) => facets.clone(),
             _ => Vec::new(),
         };
         let mut facets: Vec<u32> = self.given.iter().flat_map(of).collect();
@@ -64,7 +66,7 @@ impl FormSolution<'_> {
     /// Returns the flux of each component into the domain through each boundary facet: `[n_components][n_facets]`.
     ///
     /// Of diffusion it is $\int_F n\cdot\sigma\nabla u$, of elasticity the force on the body, $\int_F n\cdot s$ with the stress s.
-    /// It is that of the conditions, and on facets with given values the consistent one, so that all fluxes balance the
+    /// It is that of the conditions, and on facets with Dirichlet values the consistent one, so that all fluxes balance the
     /// integrals over the cells; see [`femtile_fem::functionals::facet_fluxes`].
     ///
     /// # Errors
@@ -75,11 +77,14 @@ impl FormSolution<'_> {
         let mut residual = vec![0.0; self.u.len()];
         operator.residual(&state, &mut residual)?;
         let prescribed = discrete.prescribed_fluxes(&state)?;
+        let all_facets = self.problem.dirichlet_facets(|_| true);
+        let conormal = discrete.conormal_fluxes(&state, &all_facets)?;
         let of_component = |component: usize| {
             let column = |all: &[f64]| all.iter().skip(component).step_by(n).copied().collect::<Vec<_>>();
-            let facets = self.problem.given_facets(component);
+            let own = self.problem.dirichlet_facets(|other| other == component);
             let mut given = DirichletFacets::default();
-            for (&facet, flux) in facets.iter().zip(discrete.conormal_fluxes(&state, &facets)?) {
+            let pairs = all_facets.iter().zip(&conormal);
+            for (&facet, flux) in pairs.filter(|(facet, _)| own.binary_search(facet).is_ok()) {
                 given.push(facet, &flux.dofs, &column(&flux.moments), flux.measure);
             }
             let mut fluxes = column(&prescribed);

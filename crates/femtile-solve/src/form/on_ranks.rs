@@ -1,6 +1,6 @@
 //! Solves on several ranks, each of which assembles and keeps the rows of its degrees of freedom.
 //!
-//! Every rank has the whole mesh, the numbering, the given values and u; matrix, multigrid and the vectors of the iterations
+//! Every rank has the whole mesh, the numbering, the Dirichlet values and u; matrix, multigrid and the vectors of the iterations
 //! are divided.
 
 use femtile_comm::{Comm, OwnedRows};
@@ -22,7 +22,7 @@ use crate::ranks::system::{DistributedSystem, RankUnknowns};
 use crate::ranks::{GlobalUnknowns, Iterated, Keepers, RankDevice, on_all};
 use crate::{DeviceChoice, PreconditionerConfig, RanksUsed, SolveError, SolverConfig, Stage, Stages};
 
-/// What all ranks know of a problem.
+/// The parts of a problem that all ranks have.
 pub(super) struct Known<'k, 'm> {
     pub problem: &'k FormProblem<'m>,
     pub space: &'k Space<'m>,
@@ -41,7 +41,7 @@ struct Division {
 }
 
 impl Known<'_, '_> {
-    /// Solves for the change of u from the given values.
+    /// Solves for the change of u from the Dirichlet values.
     pub fn solve_on_ranks(
         &self,
         cpu: &Cpu,

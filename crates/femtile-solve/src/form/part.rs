@@ -90,7 +90,7 @@ impl<'p> FormPart<'p> {
         Ok((owned_rows(cpu, unknowns, &matrix)?, unknowns.restrict_to_owned(&b)))
     }
 
-    /// Returns the given values at the degrees of freedom of the part, ghosts included.
+    /// Returns the Dirichlet values at the degrees of freedom of the part, ghosts included.
     fn constraints(
         &self,
         of_whole: &LinearConstraints,

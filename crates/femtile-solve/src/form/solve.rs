@@ -89,7 +89,7 @@ impl<'m> FormProblem<'m> {
 
 /// The solution of the linear system.
 pub(super) struct Solved {
-    /// w, zero at given values.
+    /// w, zero at Dirichlet values.
     pub change: Vec<f64>,
     pub outcome: CgOutcome,
     pub by: SolvedBy,
@@ -97,7 +97,7 @@ pub(super) struct Solved {
 }
 
 impl Known<'_, '_> {
-    /// Solves for the change of u from the given values.
+    /// Solves for the change of u from the Dirichlet values.
     fn solve_on_one_rank(
         &self,
         cpu: &Cpu,
@@ -151,8 +151,8 @@ impl Known<'_, '_> {
     }
 }
 
-/// Assembles A and $b = -r(u_0)$ on a mesh or a part of one, the cells of A on a GPU if there is one; rows and columns of given
-/// values have the diagonal alone.
+/// Assembles A and $b = -r(u_0)$ on a mesh or a part of one, the cells of A on a GPU if there is one; rows and columns of
+/// Dirichlet values have the diagonal alone.
 pub(super) fn assemble(
     cpu: &Cpu,
     gpu: Option<&Cuda>,
