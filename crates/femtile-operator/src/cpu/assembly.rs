@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use femtile_device::cpu::zeroed_vec;
 use femtile_device::{Cpu, parallel};
 use femtile_form::Integrand;
 use femtile_space::LinearConstraints;
@@ -87,22 +88,21 @@ struct Coupled<'o, 'a> {
 }
 
 impl Coupled<'_, '_> {
-    /// Returns the columns of the rows of a degree of freedom, one row for each component.
-    fn rows(&self, dof: usize) -> Vec<Vec<u32>> {
+    /// Appends the rows of a degree of freedom, one for each component.
+    fn add_rows(&self, dof: usize, rows: &mut Rows) {
         let n_components = self.operator.discrete.form().n_components();
-        let unknowns = (0..n_components).map(|component| (dof * n_components + component) as u32);
         let mut alike = None;
-        let row = |unknown: u32| {
+        for unknown in (0..n_components).map(|component| (dof * n_components + component) as u32) {
+            let begin = rows.columns.len();
             if self.constraints.contains(unknown) {
-                return vec![unknown];
+                rows.columns.push(unknown);
+            } else if self.dependents.is_empty() {
+                self.add_columns(unknown, alike.get_or_insert_with(|| self.coupled_dofs(&[unknown])), rows);
+            } else {
+                self.add_columns(unknown, &self.coupled_dofs(&self.represented(unknown)), rows);
             }
-            let dofs = match self.dependents.is_empty() {
-                true => alike.get_or_insert_with(|| self.coupled_dofs(&[unknown])).clone(),
-                false => self.coupled_dofs(&self.represented(unknown)),
-            };
-            self.columns(unknown, &dofs)
-        };
-        unknowns.map(row).collect()
+            rows.lengths.push(rows.columns.len() - begin);
+        }
     }
 
     /// Returns an unknown with those that depend on it.
@@ -132,25 +132,34 @@ impl Coupled<'_, '_> {
         dofs
     }
 
-    /// Returns the columns of the row of an unknown that is coupled with some degrees of freedom, ascending.
-    fn columns(&self, row: u32, dofs: &[u32]) -> Vec<u32> {
+    /// Appends the columns of the row of an unknown that is coupled with some degrees of freedom, ascending.
+    fn add_columns(&self, row: u32, dofs: &[u32], rows: &mut Rows) {
         let n = self.operator.discrete.form().n_components() as u32;
         let components = if self.couples_components { 0..n } else { row % n..row % n + 1 };
+        let of_dof = |dof: u32| components.clone().map(move |component| dof * n + component);
+        if self.dependents.is_empty() {
+            // A constrained unknown is the combination of none.
+            let is_free = |unknown: &u32| !self.constraints.contains(*unknown);
+            return rows.columns.extend(dofs.iter().copied().flat_map(of_dof).filter(is_free));
+        }
         let mut columns = Vec::with_capacity(dofs.len() * components.len());
-        for unknown in
-            dofs.iter().flat_map(|dof| components.clone().map(move |component| dof * n + component))
-        {
+        for unknown in dofs.iter().copied().flat_map(of_dof) {
             match self.constraints.terms(unknown) {
                 None => columns.push(unknown),
                 Some(terms) => columns.extend(terms.iter().map(|(other, _)| *other)),
             }
         }
-        if !self.dependents.is_empty() {
-            columns.sort_unstable();
-            columns.dedup();
-        }
-        columns
+        columns.sort_unstable();
+        columns.dedup();
+        rows.columns.extend(columns);
     }
+}
+
+/// Some rows of a pattern, one after another.
+#[derive(Default)]
+struct Rows {
+    lengths: Vec<usize>,
+    columns: Vec<u32>,
 }
 
 impl CpuOperator<'_> {
@@ -184,40 +193,54 @@ impl CpuOperator<'_> {
         let coupled =
             Coupled { operator: self, constraints, dependents, on_facets, facets, couples_components };
         let n_dofs = self.discrete.space().n_dofs();
-        let rows = self.cpu.install(|| parallel::map(n_dofs, ROWS, |dof| coupled.rows(dof)));
-        let rows: Vec<Vec<u32>> = rows.into_iter().flatten().collect();
-        let mut offsets = Vec::with_capacity(n_rows + 1);
-        offsets.push(0);
-        let mut columns = Vec::with_capacity(rows.iter().map(Vec::len).sum());
-        for row in rows {
-            columns.extend(row);
-            offsets.push(columns.len());
-        }
+        let of_chunk = |chunk: usize| {
+            let mut rows = Rows::default();
+            (chunk * ROWS..n_dofs.min((chunk + 1) * ROWS)).for_each(|dof| coupled.add_rows(dof, &mut rows));
+            rows
+        };
+        let (offsets, columns) = self.cpu.install(|| {
+            let chunks = parallel::map(n_dofs.div_ceil(ROWS), 1, of_chunk);
+            let mut offsets = Vec::with_capacity(n_rows + 1);
+            offsets.push(0);
+            for length in chunks.iter().flat_map(|rows| &rows.lengths) {
+                offsets.push(offsets[offsets.len() - 1] + length);
+            }
+            let mut columns = zeroed_vec(offsets[n_rows]);
+            let mut rest = &mut columns[..];
+            let mut parts = Vec::with_capacity(chunks.len());
+            for rows in chunks {
+                let (own, others) = rest.split_at_mut(rows.columns.len());
+                rest = others;
+                parts.push((own, rows.columns));
+            }
+            parallel::for_each_item(parts, 1, |(to, from)| to.copy_from_slice(&from));
+            (offsets, columns)
+        });
         Ok(Pattern { constraints: constraints.clone(), offsets, columns })
     }
 
-    /// Assembles the tangent at a state.
+    /// Assembles the tangent at a state; the matrix takes the pattern over.
     ///
     /// # Cost
     /// Per cell $O(n_q n c^2 (1 + d)^2 + n^2 n_q c^2 (1 + d))$ operations for n shape functions and c components.
     /// # Errors
     /// [`OperatorError::Length`]; [`femtile_form::FormError::IntegrandNotFinite`] with the first point at which the tangent
     /// is not finite.
-    pub fn assemble(&self, state: &State<'_>, pattern: &Pattern) -> Result<Csr<f64, Cpu>, OperatorError> {
-        let mut values = vec![0.0; pattern.n_nonzeros()];
-        self.refill(state, pattern, &mut values)?;
+    pub fn assemble(&self, state: &State<'_>, pattern: Pattern) -> Result<Csr<f64, Cpu>, OperatorError> {
+        let mut values = zeroed_vec(pattern.n_nonzeros());
+        self.refill(state, &pattern, &mut values)?;
         self.matrix(pattern, values)
     }
 
     /// Returns the matrix of a pattern with values.
-    pub(crate) fn matrix(&self, pattern: &Pattern, values: Vec<f64>) -> Result<Csr<f64, Cpu>, OperatorError> {
+    pub(crate) fn matrix(&self, pattern: Pattern, values: Vec<f64>) -> Result<Csr<f64, Cpu>, OperatorError> {
         let narrow: Option<Vec<u32>> = pattern.offsets.iter().map(|&at| u32::try_from(at).ok()).collect();
         let offsets = match narrow {
             Some(offsets) => HostOffsets::Narrow(offsets),
             None => HostOffsets::Wide(pattern.offsets.iter().map(|&at| at as u64).collect()),
         };
         let n = self.discrete.n_unknowns();
-        Ok(Csr::from_parts(&self.cpu, n, offsets, pattern.columns.clone(), values)?)
+        Ok(Csr::from_parts(&self.cpu, n, offsets, pattern.columns, values)?)
     }
 
     /// Computes the values of the matrix for a pattern.
@@ -269,7 +292,7 @@ impl CpuOperator<'_> {
             self.on_facets(integrand, domain, state).for_entries(sites, &mut add)?;
         }
         // The reference finds the place of a value that is not finite.
-        if values.iter().any(|value| !value.is_finite()) {
+        if !self.cpu.install(|| parallel::all(values.len(), parallel::CHEAP, |at| values[at].is_finite())) {
             crate::reference::for_entries(&self.discrete, state, &mut |_, _, _| {})?;
         }
         for &unknown in pattern.constraints.dofs() {

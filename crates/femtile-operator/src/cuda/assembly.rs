@@ -68,7 +68,7 @@ fn specialisation(
 }
 
 impl CpuOperator<'_> {
-    /// Assembles the tangent at a state with the cells on a GPU; the matrix lies on the host.
+    /// Assembles the tangent at a state with the cells on a GPU; the matrix lies on the host and takes the pattern over.
     ///
     /// # Errors
     /// As [`CpuOperator::refill_on`].
@@ -76,10 +76,10 @@ impl CpuOperator<'_> {
         &self,
         device: &Cuda,
         state: &State<'_>,
-        pattern: &Pattern,
+        pattern: Pattern,
     ) -> Result<Csr<f64, Cpu>, OperatorError> {
         let mut values = zeroed_vec(pattern.n_nonzeros());
-        self.refill_on(device, state, pattern, &mut values)?;
+        self.refill_on(device, state, &pattern, &mut values)?;
         self.matrix(pattern, values)
     }
 
@@ -173,7 +173,6 @@ impl CpuOperator<'_> {
             // degree of freedom; no two teams have a row in common.
             unsafe { device.launch(&program, &kernel, launch, (sums.write(), cells, rows.clone())) }?;
         }
-        values.copy_from_slice(&sums.to_host()?);
-        Ok(())
+        Ok(sums.download(values)?)
     }
 }

@@ -87,7 +87,7 @@ proptest! {
                 prop_assert!(bits.get_or_insert(found.clone()) == &found, "the bits depend on the number of threads");
             }
             let pattern = operator.pattern(&LinearConstraints::none(n)).unwrap();
-            let matrix = operator.assemble(&state, &pattern).unwrap();
+            let matrix = operator.assemble(&state, pattern).unwrap();
             let product: Vec<f64> = (0..n)
                 .map(|row| matrix.row(row).map(|(column, entry)| entry * direction[column]).sum())
                 .collect();
@@ -118,7 +118,7 @@ proptest! {
         let u = numbers(n, seed);
         let state = State { u: &u, rate: &u, ..State::default() };
         let operator = CpuOperator::new(discrete, &Cpu::new(2).unwrap()).unwrap();
-        let matrix = operator.assemble(&state, &operator.pattern(&constraints).unwrap()).unwrap();
+        let matrix = operator.assemble(&state, operator.pattern(&constraints).unwrap()).unwrap();
         let mut w = numbers(n, !seed);
         constraints.dofs().iter().for_each(|&dof| w[dof as usize] = 0.0);
         let found: Vec<f64> =

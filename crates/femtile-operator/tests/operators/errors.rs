@@ -25,7 +25,7 @@ fn values_that_are_not_finite_name_the_cell_the_point_and_the_inputs() {
     let failures = [
         reference::residual(&discrete, &State::of(&u), &mut r).unwrap_err(),
         operator.residual(&State::of(&u), &mut r).unwrap_err(),
-        operator.assemble(&State::of(&u), &pattern).unwrap_err(),
+        operator.assemble(&State::of(&u), pattern).unwrap_err(),
     ];
     for failure in failures {
         let OperatorError::Form(FormError::IntegrandNotFinite { domain, cell, point, inputs, .. }) = &failure

@@ -71,7 +71,7 @@ pub fn solve(discrete: DiscreteForm<'_>, relations: &[LinearRelation]) -> Vec<f6
     operator.residual(&State::of(&u), &mut r).unwrap();
     constraints.distribute_transpose(&mut r);
     r.iter_mut().for_each(|r| *r = -*r);
-    let matrix = operator.assemble(&State::of(&u), &operator.pattern(&constraints).unwrap()).unwrap();
+    let matrix = operator.assemble(&State::of(&u), operator.pattern(&constraints).unwrap()).unwrap();
     let b = Buffer::from_vec(&cpu, r).unwrap();
     let mut w = Buffer::from_vec(&cpu, vec![0.0; n]).unwrap();
     let jacobi = Jacobi::new(&matrix).unwrap();

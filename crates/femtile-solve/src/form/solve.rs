@@ -168,8 +168,8 @@ pub(super) fn assemble(
     b.iter_mut().for_each(|b| *b = -*b);
     let (state, pattern) = (State::of(&u), operator.pattern(constraints)?);
     let matrix = match gpu {
-        Some(gpu) => operator.assemble_on(gpu, &state, &pattern)?,
-        None => operator.assemble(&state, &pattern)?,
+        Some(gpu) => operator.assemble_on(gpu, &state, pattern)?,
+        None => operator.assemble(&state, pattern)?,
     };
     Ok((matrix, b))
 }
