@@ -136,9 +136,9 @@ fn make<D: SolveDevice>(
     Ok(match how {
         Preconditioning::None => (Box::new(Jacobi::identity(b.device(), b.len())?), 1.0, [0.0; 2]),
         Preconditioning::Jacobi => (Box::new(Jacobi::new(a)?), 1.0, [0.0; 2]),
-        Preconditioning::Amg(config) => made(Amg::with_memory_limit(a, None, config).map_err(of_amg)?),
+        Preconditioning::Amg(config) => made(Amg::with_memory_limit(a, None, None, config).map_err(of_amg)?),
         Preconditioning::AmgOnGraph(config, graph) => {
-            made(Amg::from_graph_with_memory_limit(a, graph, None, config).map_err(of_amg)?)
+            made(Amg::with_memory_limit(a, Some(graph), None, config).map_err(of_amg)?)
         }
     })
 }

@@ -29,7 +29,7 @@ const DEGREE: f64 = 3.0;
 /// shorter; from the operator complexity of 1.185 of `bench/results/amg-xeon-avx512-16-cores.json`.
 const ROWS_PER_AGGREGATE: f64 = 20.0;
 const COARSE_DENSITY: f64 = 3.5;
-/// When levels are collected, as `DistributedAmg` and `DistributedMultigrid` decide it.
+/// When levels are collected, as `Amg` and `DistributedMultigrid` decide it.
 const FEW_ROWS: f64 = 10_000.0;
 const SHARE: f64 = 0.15;
 const LEAST_GAIN: f64 = 0.8;

@@ -11,7 +11,7 @@ use crate::vectors::Vectors;
 
 /// Computes $x = M^{-1} b$ on the first of `levels`; $M^{-1}$ is one cycle over all of them.
 ///
-/// $M^{-1}$ of a V or W cycle is symmetric: post-smoothing is the adjoint of pre-smoothing, by the same polynomial or by
+/// Collective if levels are divided among ranks. $M^{-1}$ of a V or W cycle is symmetric: post-smoothing is the adjoint of pre-smoothing, by the same polynomial or by
 /// sweeps in reverse order.
 ///
 /// # Source
@@ -43,15 +43,16 @@ pub(crate) fn apply<H: Scalar, D: AmgKernels<H>>(
             _ => finest.own.residual(&level.a)?,
         }
         let tail = Tail {
-            restriction: &level.restriction,
+            restriction: &level.transfer.restriction,
             residual: &finest.own.next,
             levels: rest,
             coarsest,
             vectors: coarser,
         };
-        let is_done = kind == Cycle::V && device.amg_tail(tail)?;
+        let is_alone = level.transfer.exchange.is_none();
+        let is_done = kind == Cycle::V && is_alone && device.amg_tail(tail)?;
         if !is_done {
-            level.restriction.apply(&mut coarser[0].own.b, &finest.own.next)?;
+            level.transfer.restrict(&mut coarser[0].own.b, &finest.own.next)?;
         }
         match rest.first() {
             _ if is_done => {}
@@ -62,12 +63,7 @@ pub(crate) fn apply<H: Scalar, D: AmgKernels<H>>(
             }
             _ => apply(device, kind, (rest, coarsest), coarser)?,
         }
-        device.amg_correct(
-            &mut finest.own.x,
-            &mut finest.own.product,
-            &level.prolongation,
-            &coarser[0].own.x,
-        )?;
+        level.transfer.correct(&mut finest.own.x, &mut finest.own.product, &coarser[0].own.x)?;
     }
     finest.smooth(device, &level.a, &level.relaxation)
 }

@@ -7,30 +7,14 @@ use femtile_device::{Cpu, Cuda, Device, Scalar};
 use femtile_linalg::Preconditioner;
 use femtile_linalg::precondition::LevelPrecision;
 use femtile_linalg::vector::Convert;
-use femtile_sparse::Format;
 use femtile_sparse::csr::Csr;
 
-use crate::{Amg, AmgConfig, AmgError, AmgKernels, DistributedAmg, Graph, LevelShape};
+use crate::{Amg, AmgConfig, AmgError, AmgKernels, Graph, Hierarchy};
 
 /// Algebraic multigrid for vectors in `T`, with levels in any precision.
 pub trait AnyAmg<T: Scalar, D: Device>: Preconditioner<T, D> {
-    /// Returns the settings.
-    fn config(&self) -> &AmgConfig;
-
-    /// Returns the sizes of the levels, the finest first.
-    fn shapes(&self) -> &[LevelShape];
-
-    /// Returns the formats of the matrices of the levels, the finest first.
-    fn formats(&self) -> Vec<Format>;
-
-    /// Returns the dimension of the null space of the matrix.
-    fn n_null(&self) -> usize;
-
-    /// Returns whether coarsening ended at a level that is too large for a direct solve.
-    fn is_stalled(&self) -> bool;
-
-    /// Returns the non-zeros of all levels over those of the first.
-    fn operator_complexity(&self) -> f64;
+    /// Returns the sizes of the levels.
+    fn hierarchy(&self) -> &Hierarchy;
 
     /// Replaces the values on the same pattern.
     ///
@@ -40,28 +24,8 @@ pub trait AnyAmg<T: Scalar, D: Device>: Preconditioner<T, D> {
 }
 
 impl<T: Scalar, H: Scalar, D: AmgKernels<H> + Convert<T, H> + Convert<H, T>> AnyAmg<T, D> for Amg<H, D> {
-    fn config(&self) -> &AmgConfig {
-        self.hierarchy().config()
-    }
-
-    fn shapes(&self) -> &[LevelShape] {
-        self.hierarchy().shapes()
-    }
-
-    fn formats(&self) -> Vec<Format> {
-        self.hierarchy().formats()
-    }
-
-    fn n_null(&self) -> usize {
-        self.hierarchy().n_null()
-    }
-
-    fn is_stalled(&self) -> bool {
-        self.hierarchy().is_stalled()
-    }
-
-    fn operator_complexity(&self) -> f64 {
-        self.hierarchy().operator_complexity()
+    fn hierarchy(&self) -> &Hierarchy {
+        Amg::hierarchy(self)
     }
 
     fn refill(&mut self, a: &Csr<f64, D>, near_nullspace: Option<&[f64]>) -> Result<(), AmgError> {
@@ -71,9 +35,6 @@ impl<T: Scalar, H: Scalar, D: AmgKernels<H> + Convert<T, H> + Convert<H, T>> Any
 
 /// Algebraic multigrid on a device, for vectors in `T`.
 pub type BoxedAmg<T, D> = Box<dyn AnyAmg<T, D>>;
-
-/// Algebraic multigrid over ranks for vectors in `T`, with the global sizes of its levels.
-pub type BoxedDistributedAmg<T, D> = (Box<dyn Preconditioner<T, D>>, Vec<LevelShape>);
 
 /// A device with algebraic multigrid for vectors in `T`: [`Cpu`] and [`Cuda`].
 ///
@@ -90,8 +51,7 @@ pub trait AmgDevice<T: Scalar>: AmgKernels<f32> + AmgKernels<f64> {
         precision: LevelPrecision,
     ) -> Result<BoxedAmg<T, Self>, AmgError>;
 
-    /// [`Amg::with_memory_limit`] with levels in a precision, and with aggregates of the first level from a graph, if there is
-    /// one.
+    /// [`Amg::with_memory_limit`] with levels in a precision.
     ///
     /// # Errors
     /// As [`Amg::with_memory_limit`].
@@ -103,31 +63,34 @@ pub trait AmgDevice<T: Scalar>: AmgKernels<f32> + AmgKernels<f64> {
         precision: LevelPrecision,
     ) -> Result<BoxedAmg<T, Self>, AmgError>;
 
-    /// [`DistributedAmg::new`] with levels in a precision. Collective.
+    /// [`Amg::on_ranks`] with levels in a precision. Collective.
     ///
     /// # Errors
-    /// As [`DistributedAmg::new`].
-    fn distributed_amg(
+    /// As [`Amg::on_ranks`].
+    fn amg_on_ranks(
         &self,
         a: &OwnedRows<f64, Self>,
         halo: &Arc<Halo>,
         near_nullspace: Option<&[f64]>,
         config: &AmgConfig,
         precision: LevelPrecision,
-    ) -> Result<BoxedDistributedAmg<T, Self>, AmgError>;
+    ) -> Result<BoxedAmg<T, Self>, AmgError>;
 }
 
-/// Sets up multigrid as [`AmgDevice::amg_with_memory_limit`] does, with levels in `H`.
-fn with_memory_limit<H: Scalar, D: AmgKernels<H>>(
-    a: &mut Csr<f64, D>,
-    graph: Option<&Graph>,
-    near_nullspace: Option<&[f64]>,
-    config: &AmgConfig,
-) -> Result<Amg<H, D>, AmgError> {
-    match graph {
-        Some(graph) => Amg::from_graph_with_memory_limit(a, graph, near_nullspace, config),
-        None => Amg::with_memory_limit(a, near_nullspace, config),
-    }
+/// Boxes multigrid with levels in a precision.
+macro_rules! in_precision {
+    ($precision:expr, $h:ident => $made:expr) => {
+        Ok(match $precision {
+            LevelPrecision::F32 => {
+                type $h = f32;
+                Box::new($made?)
+            }
+            LevelPrecision::F64 => {
+                type $h = f64;
+                Box::new($made?)
+            }
+        })
+    };
 }
 
 /// Implements [`AmgDevice`] for a device and a precision of vectors.
@@ -140,10 +103,7 @@ macro_rules! amg_device {
                 config: &AmgConfig,
                 precision: LevelPrecision,
             ) -> Result<BoxedAmg<$t, Self>, AmgError> {
-                Ok(match precision {
-                    LevelPrecision::F32 => Box::new(Amg::<f32, Self>::new(a, near_nullspace, config)?),
-                    LevelPrecision::F64 => Box::new(Amg::<f64, Self>::new(a, near_nullspace, config)?),
-                })
+                in_precision!(precision, H => Amg::<H, Self>::new(a, near_nullspace, config))
             }
 
             fn amg_with_memory_limit(
@@ -153,36 +113,18 @@ macro_rules! amg_device {
                 config: &AmgConfig,
                 precision: LevelPrecision,
             ) -> Result<BoxedAmg<$t, Self>, AmgError> {
-                Ok(match precision {
-                    LevelPrecision::F32 => {
-                        Box::new(with_memory_limit::<f32, Self>(a, graph, near_nullspace, config)?)
-                    }
-                    LevelPrecision::F64 => {
-                        Box::new(with_memory_limit::<f64, Self>(a, graph, near_nullspace, config)?)
-                    }
-                })
+                in_precision!(precision, H => Amg::<H, Self>::with_memory_limit(a, graph, near_nullspace, config))
             }
 
-            fn distributed_amg(
+            fn amg_on_ranks(
                 &self,
                 a: &OwnedRows<f64, Self>,
                 halo: &Arc<Halo>,
                 near_nullspace: Option<&[f64]>,
                 config: &AmgConfig,
                 precision: LevelPrecision,
-            ) -> Result<BoxedDistributedAmg<$t, Self>, AmgError> {
-                Ok(match precision {
-                    LevelPrecision::F32 => {
-                        let amg = DistributedAmg::<f32, Self>::new(self, a, halo, near_nullspace, config)?;
-                        let shapes = amg.shapes().to_vec();
-                        (Box::new(amg), shapes)
-                    }
-                    LevelPrecision::F64 => {
-                        let amg = DistributedAmg::<f64, Self>::new(self, a, halo, near_nullspace, config)?;
-                        let shapes = amg.shapes().to_vec();
-                        (Box::new(amg), shapes)
-                    }
-                })
+            ) -> Result<BoxedAmg<$t, Self>, AmgError> {
+                in_precision!(precision, H => Amg::<H, Self>::on_ranks(self, a, halo, near_nullspace, config))
             }
         }
     };

@@ -5,6 +5,7 @@ use femtile_linalg::precondition::polynomial::Iterate;
 use femtile_linalg::{LinalgError, LinearOperator};
 
 use crate::kernels::AmgKernels;
+use crate::level::LevelMatrix;
 use crate::vectors::{KVectors, Vectors};
 
 /// The second direction is used if this share of its energy is left after A-orthogonalization against the
@@ -22,7 +23,7 @@ type Precondition<'a, H, D> = &'a mut dyn FnMut(&mut [Vectors<H, D>]) -> Result<
 /// `[notay2010]`, section 3. Differs: the second step is always done.
 pub(crate) fn solve_by_steps<H: Scalar, D: AmgKernels<H>>(
     device: &D,
-    a: &dyn LinearOperator<H, D>,
+    a: &LevelMatrix<H, D>,
     levels: &mut [Vectors<H, D>],
     cycle: Precondition<'_, H, D>,
 ) -> Result<(), LinalgError> {
@@ -35,7 +36,7 @@ pub(crate) fn solve_by_steps<H: Scalar, D: AmgKernels<H>>(
     std::mem::swap(b, w);
     std::mem::swap(x, c);
     a.apply(v, c)?;
-    let (c_dot_v, c_dot_b) = (device.amg_dot(c, v)?, device.amg_dot(c, b)?);
+    let (c_dot_v, c_dot_b) = (a.dot(c, v)?, a.dot(c, b)?);
     if !(c_dot_v > 0.0 && c_dot_b.is_finite()) {
         std::mem::swap(x, c);
         return Ok(());
@@ -48,9 +49,9 @@ pub(crate) fn solve_by_steps<H: Scalar, D: AmgKernels<H>>(
     else {
         return Ok(());
     };
-    let d_dot_b = device.amg_dot(d, w)?;
+    let d_dot_b = a.dot(d, w)?;
     a.apply(w, d)?;
-    let (d_dot_v, d_dot_w) = (device.amg_dot(d, v)?, device.amg_dot(d, w)?);
+    let (d_dot_v, d_dot_w) = (a.dot(d, v)?, a.dot(d, w)?);
     let energy = d_dot_w - d_dot_v * d_dot_v / c_dot_v;
     let second = if energy > INDEPENDENT * d_dot_w { d_dot_b / energy } else { 0.0 };
     let of_c = first - second * d_dot_v / c_dot_v;

@@ -3,16 +3,17 @@ use std::sync::Arc;
 use femtile_comm::{Halo, OwnedRows, RankKernels};
 use femtile_device::{Buffer, Device, Scalar};
 use femtile_linalg::precondition::polynomial::PolynomialKernels;
+use femtile_linalg::vector::Convert;
 use femtile_linalg::{LinalgError, LinearOperator, need};
 use femtile_sparse::choice::Described;
 use femtile_sparse::csr::{Csr, CsrKernels};
 use femtile_sparse::ell_warp::EllWarpKernels;
 
-use crate::distributed::{RankCoarse, RankMatrix};
 use crate::level::{Coarsest, Level};
 use crate::patches::{PatchKernels, PatchOrder, PatchedLevel};
+use crate::setup::rank_matrix::RankMatrix;
 use crate::vectors::Vectors;
-use crate::{AmgConfig, AmgError, Graph};
+use crate::{AmgConfig, Graph};
 
 /// Aggregates of the nodes of a level, each a node of the next level.
 #[derive(Debug, Clone)]
@@ -48,9 +49,9 @@ impl<D: Device> DeviceAggregates<D> {
     }
 }
 
-/// A level set up by a device: its smoother and the next level.
+/// A level set up by a device: its smoother and the next level, whose matrix is on the host if it is divided among ranks.
 #[derive(Debug)]
-pub struct Coarsened<H: Scalar, D: Device> {
+pub struct Coarsened<H: Scalar, D: Device, A = Csr<H, D>> {
     /// The reciprocals of the diagonal, raised if necessary.
     pub inverse_diagonal: Buffer<H, D>,
     /// With patch smoothers; the rows of P are in the order of the patches then.
@@ -62,7 +63,9 @@ pub struct Coarsened<H: Scalar, D: Device> {
     /// Its transpose.
     pub r: Csr<H, D>,
     /// $P^\mathsf{T} A P$.
-    pub coarse: Csr<H, D>,
+    pub coarse: A,
+    /// The halo of the columns of P; none if the rank has all of them.
+    pub halo: Option<Halo>,
     /// The nodes of the next level.
     pub parts: DeviceAggregates<D>,
     /// Weights and marks of these nodes.
@@ -132,7 +135,13 @@ pub struct Tail<'a, H: Scalar, D: AmgKernels<H>> {
 
 /// The kernels of algebraic multigrid, with all levels in the precision `H`.
 pub trait AmgKernels<H: Scalar>:
-    PolynomialKernels<H> + CsrKernels<H> + EllWarpKernels<H, H> + PatchKernels<H> + Described
+    PolynomialKernels<H>
+    + CsrKernels<H>
+    + EllWarpKernels<H, H>
+    + PatchKernels<H>
+    + RankKernels<H>
+    + Convert<f64, H>
+    + Described
 {
     /// Runs work on the host with the threads of the device.
     fn amg_on_host<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
@@ -154,6 +163,15 @@ pub trait AmgKernels<H: Scalar>:
         Ok(None)
     }
 
+    /// Returns the largest magnitude, NaN if one of the values is.
+    ///
+    /// # Errors
+    /// [`LinalgError::Setting`] on devices that leave the set-up to the host.
+    fn amg_largest(&self, _values: &Buffer<f64, Self>) -> Result<f64, LinalgError> {
+        let message = "this device leaves the set-up to the host".into();
+        Err(LinalgError::Setting { field: "device", message })
+    }
+
     /// Sets up the next level of a matrix with constants as near-nullspace. `nodes` are those of the level,
     /// none on the finest level. `thresholds` are those of strong connections and of entries that smooth the
     /// prolongator. Returns none if the host has to do it, or has to report what is wrong with the matrix.
@@ -171,40 +189,19 @@ pub trait AmgKernels<H: Scalar>:
         Ok(None)
     }
 
-    /// Sets up the first level of a distributed matrix with constants as near-nullspace. Returns it with the
-    /// power of two that scales its matrix, as in [`AmgKernels::amg_scaled`]. None, on all ranks alike, if
-    /// hosts have to do it or have to report what is wrong with the matrix. Collective.
+    /// As [`AmgKernels::amg_coarsen`] for the rows of a rank. None, on all ranks alike, if hosts have to do it or have to
+    /// report what is wrong with the matrix. Collective.
     ///
     /// # Cost
     /// As [`AmgKernels::amg_coarsen`], and the rows of the prolongator and of the next matrix at the borders of ranks through the
     /// host.
-    #[allow(clippy::type_complexity)]
-    fn amg_first_of_ranks(
+    fn amg_coarsen_on_ranks(
         &self,
-        _a: &OwnedRows<f64, Self>,
-        _halo: &Arc<Halo>,
+        _rows: (&OwnedRows<H, Self>, &Arc<Halo>),
+        _nodes: Option<&Nodes<Self>>,
+        _thresholds: [f64; 2],
         _config: &AmgConfig,
-    ) -> Result<Option<(RankCoarse<H, Self>, f64)>, AmgError>
-    where
-        Self: RankKernels<H>,
-    {
-        Ok(None)
-    }
-
-    /// Sets up the distributed level of this number, below the first level, with near-nullspace `b`. None, on
-    /// all ranks alike, if hosts have to do it. Collective.
-    ///
-    /// # Cost
-    /// As [`AmgKernels::amg_first_of_ranks`], and the matrix comes from the host.
-    fn amg_next_of_ranks(
-        &self,
-        _matrix: &RankMatrix<H>,
-        _b: &[f64],
-        _number_and_config: (usize, &AmgConfig),
-    ) -> Result<Option<RankCoarse<H, Self>>, AmgError>
-    where
-        Self: RankKernels<H>,
-    {
+    ) -> Result<Option<Coarsened<H, Self, RankMatrix<H>>>, LinalgError> {
         Ok(None)
     }
 

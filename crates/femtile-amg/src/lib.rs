@@ -42,6 +42,7 @@
 
 mod builder;
 mod check;
+mod coarsen;
 mod config;
 #[allow(unsafe_code)]
 mod cpu;
@@ -55,6 +56,7 @@ mod hierarchy;
 mod k_cycle;
 mod kernels;
 mod level;
+mod levels;
 mod memory_limit;
 mod patches;
 mod preconditioner;
@@ -62,12 +64,12 @@ mod reference;
 mod relaxation;
 mod setup;
 mod solver;
+mod transfer;
 mod vectors;
 
 pub use config::{AmgConfig, Cycle, Smoother};
 pub use cuda::specialisations as cuda_specialisations;
-pub use device::{AmgDevice, AnyAmg, BoxedAmg, BoxedDistributedAmg};
-pub use distributed::{DistributedAmg, RankCoarse, RankMatrix};
+pub use device::{AmgDevice, AnyAmg, BoxedAmg};
 pub use error::AmgError;
 pub use hierarchy::Hierarchy;
 pub use kernels::{AmgKernels, Coarsened, DeviceAggregates, Grouping, Nodes, Sweep, Swept, Tail};
@@ -76,4 +78,5 @@ pub use patches::{DoublePartition, PatchFormat, PatchKernels, PatchMatrix, Patch
 pub use preconditioner::Amg;
 pub use setup::graph::Graph;
 pub use setup::nullspace::{NullVector, nullspace};
+pub use setup::rank_matrix::RankMatrix;
 pub use solver::AmgSolver;

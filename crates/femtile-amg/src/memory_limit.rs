@@ -51,15 +51,15 @@ pub(crate) fn return_levels<H: Scalar, D: AmgKernels<H>>(
     levels: &mut [Level<H, D>],
 ) -> Result<(), LinalgError> {
     for level in levels.iter_mut().rev() {
-        if !level.a.move_to(MemorySpace::Device)? {
-            level.restriction.move_to(MemorySpace::Host)?;
-            level.prolongation.move_to(MemorySpace::Host)?;
-            level.a.move_to(MemorySpace::Device)?;
+        if !level.a.own.move_to(MemorySpace::Device)? {
+            level.transfer.restriction.move_to(MemorySpace::Host)?;
+            level.transfer.prolongation.move_to(MemorySpace::Host)?;
+            level.a.own.move_to(MemorySpace::Device)?;
         }
     }
     for level in levels.iter_mut().rev() {
-        level.restriction.move_to(MemorySpace::Device)?;
-        level.prolongation.move_to(MemorySpace::Device)?;
+        level.transfer.restriction.move_to(MemorySpace::Device)?;
+        level.transfer.prolongation.move_to(MemorySpace::Device)?;
     }
     Ok(())
 }

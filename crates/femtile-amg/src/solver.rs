@@ -36,60 +36,47 @@ use crate::{Amg, AmgConfig, AmgError, Graph, Hierarchy};
 /// ```
 #[derive(Debug)]
 pub struct AmgSolver<H: Scalar, D: AmgKernels<H>> {
-    amg: Amg<H, D>,
+    pub(crate) amg: Amg<H, D>,
     near_nullspace: Option<Vec<f64>>,
     /// Settings of the solves.
     pub cg: KrylovConfig,
 }
 
 impl<H: Scalar, D: AmgKernels<H>> AmgSolver<H, D> {
-    /// Sets up the levels from the matrix alone; arguments as in [`Hierarchy::new`].
+    /// Sets up the levels from the matrix alone; arguments as in [`Amg::new`].
     ///
     /// # Errors
-    /// As [`Hierarchy::new`].
+    /// As [`Amg::new`].
     pub fn from_matrix<T: Scalar>(
         a: &Csr<T, D>,
         near_nullspace: Option<&[f64]>,
         config: &AmgConfig,
     ) -> Result<Self, AmgError> {
-        let device = a.values().device();
-        Self::of(Hierarchy::new(device, a, near_nullspace, config)?, device, near_nullspace)
-    }
-
-    /// [`AmgSolver::from_matrix`] for a device whose memory may be too small: see [`Amg::with_memory_limit`].
-    ///
-    /// # Errors
-    /// As [`Hierarchy::new`].
-    pub fn with_memory_limit<T: Scalar>(
-        a: &mut Csr<T, D>,
-        near_nullspace: Option<&[f64]>,
-        config: &AmgConfig,
-    ) -> Result<Self, AmgError> {
-        let amg = Amg::with_memory_limit(a, near_nullspace, config)?;
-        Ok(Self::around(amg, near_nullspace))
+        Self::of(a, None, near_nullspace, config)
     }
 
     /// Sets up the levels with aggregates of the first one from a graph, see [`Graph::from_cells`]; other arguments as in
-    /// [`Hierarchy::new`].
+    /// [`Amg::new`].
     ///
     /// # Errors
-    /// As [`Hierarchy::with_graph`].
+    /// As [`Amg::with_memory_limit`].
     pub fn from_graph<T: Scalar>(
         a: &Csr<T, D>,
         graph: &Graph,
         near_nullspace: Option<&[f64]>,
         config: &AmgConfig,
     ) -> Result<Self, AmgError> {
-        let device = a.values().device();
-        Self::of(Hierarchy::with_graph(device, a, graph, near_nullspace, config)?, device, near_nullspace)
+        Self::of(a, Some(graph), near_nullspace, config)
     }
 
-    fn of(hierarchy: Hierarchy<H, D>, device: &D, near_nullspace: Option<&[f64]>) -> Result<Self, AmgError> {
-        Ok(Self::around(Amg::of(hierarchy, device)?, near_nullspace))
-    }
-
-    fn around(amg: Amg<H, D>, near_nullspace: Option<&[f64]>) -> Self {
-        Self { amg, near_nullspace: near_nullspace.map(<[f64]>::to_vec), cg: KrylovConfig::default() }
+    fn of<T: Scalar>(
+        a: &Csr<T, D>,
+        graph: Option<&Graph>,
+        near_nullspace: Option<&[f64]>,
+        config: &AmgConfig,
+    ) -> Result<Self, AmgError> {
+        let amg = Amg::on_graph(a, graph, near_nullspace, config)?;
+        Ok(Self { amg, near_nullspace: near_nullspace.map(<[f64]>::to_vec), cg: KrylovConfig::default() })
     }
 
     /// Solves $A x = b$ from the values in `x`, with the matrix of the levels or one close to it.
@@ -111,13 +98,13 @@ impl<H: Scalar, D: AmgKernels<H>> AmgSolver<H, D> {
     /// Replaces the values on the same pattern, with the same near-nullspace and aggregates.
     ///
     /// # Errors
-    /// As [`Hierarchy::refill`].
+    /// As [`Amg::refill`].
     pub fn refill<T: Scalar>(&mut self, a: &Csr<T, D>) -> Result<(), AmgError> {
         self.amg.refill(a, self.near_nullspace.as_deref())
     }
 
-    /// Returns the levels, whose `Display` is a table.
-    pub fn hierarchy(&self) -> &Hierarchy<H, D> {
+    /// Returns the sizes of the levels, whose `Display` is a table.
+    pub fn hierarchy(&self) -> &Hierarchy {
         self.amg.hierarchy()
     }
 }

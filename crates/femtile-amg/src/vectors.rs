@@ -1,14 +1,14 @@
 //! The vectors of a cycle, and smoothing of them.
 
 use femtile_device::{Buffer, Scalar};
-use femtile_linalg::LinalgError;
 use femtile_linalg::precondition::polynomial::Iterate;
+use femtile_linalg::{LinalgError, LinearOperator};
 use femtile_sparse::ProductMatrix;
 
 use crate::Cycle;
-use crate::hierarchy::Hierarchy;
 use crate::kernels::{AmgKernels, Sweep, Swept};
-use crate::level::LevelShape;
+use crate::level::LevelMatrix;
+use crate::levels::Levels;
 use crate::relaxation::Relaxation;
 
 /// Further vectors of a level that a K cycle solves by steps of conjugate gradients.
@@ -49,7 +49,7 @@ impl<H: Scalar, D: AmgKernels<H>> Vectors<H, D> {
     pub fn smooth_from_zero(
         &mut self,
         device: &D,
-        a: &ProductMatrix<H, D>,
+        a: &LevelMatrix<H, D>,
         by: &Relaxation<H, D>,
     ) -> Result<(), LinalgError> {
         match by {
@@ -68,7 +68,7 @@ impl<H: Scalar, D: AmgKernels<H>> Vectors<H, D> {
     pub fn first_residual(
         &mut self,
         device: &D,
-        a: &ProductMatrix<H, D>,
+        a: &LevelMatrix<H, D>,
         by: &Relaxation<H, D>,
     ) -> Result<(), LinalgError> {
         match by {
@@ -81,7 +81,7 @@ impl<H: Scalar, D: AmgKernels<H>> Vectors<H, D> {
     pub fn smooth(
         &mut self,
         device: &D,
-        a: &ProductMatrix<H, D>,
+        a: &LevelMatrix<H, D>,
         by: &Relaxation<H, D>,
     ) -> Result<(), LinalgError> {
         match by {
@@ -97,11 +97,11 @@ impl<H: Scalar, D: AmgKernels<H>> Vectors<H, D> {
         &mut self,
         device: &D,
         sweep: Sweep,
-        a: &ProductMatrix<H, D>,
+        a: &LevelMatrix<H, D>,
         by: &Relaxation<H, D>,
     ) -> Result<(), LinalgError> {
         // The matrix of a level with Gauss–Seidel sweeps is in compressed rows.
-        let (Relaxation::GaussSeidel { block, inverse_diagonal, .. }, ProductMatrix::Rows(a)) = (by, a)
+        let (Relaxation::GaussSeidel { block, inverse_diagonal, .. }, ProductMatrix::Rows(a)) = (by, &a.own)
         else {
             return Ok(());
         };
@@ -114,11 +114,11 @@ impl<H: Scalar, D: AmgKernels<H>> Vectors<H, D> {
 /// Allocates the vectors of all levels, the finest first.
 pub(crate) fn vectors<H: Scalar, D: AmgKernels<H>>(
     device: &D,
-    hierarchy: &Hierarchy<H, D>,
+    levels: &Levels<H, D>,
 ) -> Result<Vec<Vectors<H, D>>, LinalgError> {
-    let n_smoothed = hierarchy.levels.len();
-    let has_inner = |level: usize| hierarchy.config.cycle == Cycle::K && (1..n_smoothed).contains(&level);
-    let of_level =
-        |(level, shape): (usize, &LevelShape)| Vectors::new(device, shape.n_rows, has_inner(level));
-    hierarchy.shapes().iter().enumerate().map(of_level).collect()
+    let n_smoothed = levels.levels.len();
+    let has_inner =
+        |level: usize| levels.hierarchy.config.cycle == Cycle::K && (1..n_smoothed).contains(&level);
+    let sizes = levels.levels.iter().map(|level| level.a.n_rows()).chain([levels.coarsest.n_rows()]);
+    sizes.enumerate().map(|(level, n)| Vectors::new(device, n, has_inner(level))).collect()
 }

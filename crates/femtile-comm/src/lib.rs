@@ -27,7 +27,7 @@ pub use halo::Halo;
 pub use kernels::RankKernels;
 pub use krylov::{KrylovDevice, KrylovMethod};
 pub use link_costs::{LinkCosts, measure_link};
-pub use matrix::{DistributedMatrix, OwnedRows};
+pub use matrix::{Border, DistributedMatrix, OwnedRows};
 
 /// Returns the CUDA programs of this crate, for checks that compile all of them.
 pub fn cuda_specialisations() -> Vec<femtile_device::cuda::Specialisation> {

@@ -7,12 +7,12 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use femtile_device::cpu::zeroed_vec;
-use femtile_device::{Buffer, Cpu, Device, Scalar, parallel};
+use femtile_device::{Buffer, Cpu, Device, HostDevice, Scalar, parallel};
 use femtile_linalg::hooks::Hook;
 use femtile_linalg::{LinalgError, LinearOperator, need};
 use femtile_sparse::csr::{Csr, HostOffsets};
 
-use crate::{Halo, RankKernels};
+use crate::{Comm, Halo, RankKernels};
 
 /// The owned rows of a distributed matrix, split into owned columns and ghost columns.
 ///
@@ -51,15 +51,53 @@ impl<T: Scalar, D: Device> OwnedRows<T, D> {
     }
 }
 
-impl<T: Scalar> OwnedRows<T> {
+impl<T: Scalar, D: Device> OwnedRows<T, D> {
+    /// Takes the rows of a rank from a global matrix of `n` rows with these owners and entries, in any order. Owned unknowns
+    /// whose rows reach other ranks come last. Returns the global numbers of owned unknowns first. Collective.
+    ///
+    /// # Errors
+    /// As [`OwnedRows::new`] and [`Halo::new`].
+    pub fn of_global(
+        device: &D,
+        comm: &Comm,
+        n: usize,
+        owner: impl Fn(usize) -> usize,
+        entries: impl Fn(usize) -> Vec<(usize, T)>,
+    ) -> Result<(Vec<usize>, Self, Arc<Halo>), LinalgError> {
+        let is_foreign = |&(column, _): &(usize, T)| owner(column) != comm.rank();
+        let rows = (0..n).filter(|&row| owner(row) == comm.rank()).map(|row| (row, entries(row)));
+        let (inner, border): (Vec<_>, Vec<_>) =
+            rows.partition(|(_, entries)| !entries.iter().any(is_foreign));
+        let mut rows: Vec<(usize, Vec<(usize, T)>)> = inner.into_iter().chain(border).collect();
+        let owned: Vec<usize> = rows.iter().map(|(row, _)| *row).collect();
+        let foreign = rows.iter().flat_map(|(_, entries)| entries).filter(|entry| is_foreign(entry));
+        let mut ghosts: Vec<(u32, u64)> =
+            foreign.map(|&(column, _)| (owner(column) as u32, column as u64)).collect();
+        ghosts.sort_unstable();
+        ghosts.dedup();
+        let ids: Vec<u64> = owned.iter().map(|&row| row as u64).collect();
+        let halo = Arc::new(Halo::new(comm, &ids, &ghosts)?);
+        let mut places = vec![0; n];
+        let all = ids.iter().chain(ghosts.iter().map(|(_, id)| id));
+        all.enumerate().for_each(|(place, &id)| places[id as usize] = place);
+        for (_, entries) in &mut rows {
+            entries.iter_mut().for_each(|(column, _)| *column = places[*column]);
+            entries.sort_unstable_by_key(|(column, _)| *column);
+        }
+        let matrix = Self::new(device, [ids.len(), ghosts.len()], |row| rows[row].1.iter().copied())?;
+        Ok((owned, matrix, halo))
+    }
+}
+
+impl<T: Scalar, D: HostDevice> OwnedRows<T, D> {
     /// Splits the first `n_owned` rows of a part's matrix; columns from `n_owned` on are ghosts.
     ///
     /// # Errors
     /// [`LinalgError::Length`] if it has fewer rows or columns.
-    pub fn from_local_rows(cpu: &Cpu, a: &Csr<T, Cpu>, n_owned: usize) -> Result<Self, LinalgError> {
+    pub fn from_local_rows(device: &D, a: &Csr<T, D>, n_owned: usize) -> Result<Self, LinalgError> {
         need("rows", n_owned, a.n_rows().min(n_owned))?;
         need("columns", n_owned, a.n_cols().min(n_owned))?;
-        Self::new(cpu, [n_owned, a.n_cols() - n_owned], |row| a.row(row))
+        Self::new(device, [n_owned, a.n_cols() - n_owned], |row| a.row(row))
     }
 }
 
@@ -102,6 +140,78 @@ fn of_rows<T: Scalar, D: Device, I: Iterator<Item = (usize, T)>>(
     Csr::from_parts(device, n_cols, offsets, columns, values)
 }
 
+/// The ghost columns of the owned rows of a distributed matrix, and the exchange of their values.
+pub struct Border<T: Scalar, D: RankKernels<T>> {
+    /// The last rows.
+    entries: Csr<T, D>,
+    halo: Arc<Halo>,
+    link: D::Link,
+    work: Mutex<Work<T, D>>,
+}
+
+struct Work<T: Scalar, D: RankKernels<T>> {
+    ghosts: Buffer<T, D>,
+    /// Products with ghost columns, to be added to the last rows.
+    sums: Buffer<T, D>,
+}
+
+impl<T: Scalar, D: RankKernels<T>> Border<T, D> {
+    /// Takes the ghost columns of the last rows.
+    ///
+    /// # Errors
+    /// [`LinalgError::Length`] if sizes differ.
+    pub fn new(entries: Csr<T, D>, halo: Arc<Halo>) -> Result<Self, LinalgError> {
+        need("columns", halo.n_ghosts(), entries.n_cols())?;
+        need("border", entries.n_rows().min(halo.n_owned()), entries.n_rows())?;
+        let device = entries.values().device();
+        let zeros = |n| Buffer::zeros(device, n);
+        let work = Mutex::new(Work { ghosts: zeros(halo.n_ghosts())?, sums: zeros(entries.n_rows())? });
+        let link = device.link(&halo)?;
+        Ok(Self { entries, halo, link, work })
+    }
+
+    /// Returns the number of entries.
+    pub fn n_nonzeros(&self) -> usize {
+        self.entries.n_nonzeros()
+    }
+
+    /// Returns the halo of the rows.
+    pub fn halo(&self) -> &Halo {
+        &self.halo
+    }
+
+    /// Computes $y = A x$ with the operator on owned columns, in any format, and calls the hook. Collective.
+    ///
+    /// # Errors
+    /// As [`LinearOperator::apply_with`]; [`LinalgError::Rank`].
+    pub fn apply_with(
+        &self,
+        own: &dyn LinearOperator<T, D>,
+        y: &mut Buffer<T, D>,
+        x: &Buffer<T, D>,
+        hook: &dyn Hook<T>,
+    ) -> Result<(), LinalgError> {
+        if self.halo.comm().n_ranks() == 1 {
+            return own.apply_with(y, x, hook);
+        }
+        need("y", own.n_rows(), y.len())?;
+        need("x", own.n_cols(), x.len())?;
+        let (device, first) = (own.device(), own.n_rows() - self.entries.n_rows());
+        let mut work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
+        let Work { ghosts, sums } = &mut *work;
+        let mut product = || device.own_product(own, y, x, (hook, first));
+        device.import((&self.halo, &self.link), ghosts, x, &mut product)?;
+        self.entries.apply(sums, ghosts)?;
+        device.complete(y, x, sums, hook)
+    }
+}
+
+impl<T: Scalar, D: RankKernels<T>> std::fmt::Debug for Border<T, D> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Border").field("halo", &self.halo).finish_non_exhaustive()
+    }
+}
+
 /// The product with the owned rows of a distributed matrix.
 ///
 /// Vectors hold the owned unknowns. The product with owned columns runs while messages are in transit; then
@@ -114,16 +224,7 @@ fn of_rows<T: Scalar, D: Device, I: Iterator<Item = (usize, T)>>(
 /// `[kronbichler2022]`, section 5.1: communication overlaps with computation on interior unknowns.
 pub struct DistributedMatrix<T: Scalar, D: RankKernels<T>> {
     own: Box<dyn LinearOperator<T, D>>,
-    border: Csr<T, D>,
-    halo: Arc<Halo>,
-    link: D::Link,
-    work: Mutex<Work<T, D>>,
-}
-
-struct Work<T: Scalar, D: RankKernels<T>> {
-    ghosts: Buffer<T, D>,
-    /// Products with ghost columns, to be added to the last rows.
-    sums: Buffer<T, D>,
+    border: Border<T, D>,
 }
 
 impl<T: Scalar, D: RankKernels<T>> DistributedMatrix<T, D> {
@@ -138,18 +239,7 @@ impl<T: Scalar, D: RankKernels<T>> DistributedMatrix<T, D> {
     ) -> Result<Self, LinalgError> {
         need("rows", halo.n_owned(), own.n_rows())?;
         need("columns", halo.n_owned(), own.n_cols())?;
-        need("columns", halo.n_ghosts(), border.n_cols())?;
-        if border.n_rows() > own.n_rows() {
-            return Err(LinalgError::Length {
-                field: "border",
-                expected: own.n_rows(),
-                found: border.n_rows(),
-            });
-        }
-        let zeros = |n| Buffer::zeros(own.device(), n);
-        let work = Mutex::new(Work { ghosts: zeros(halo.n_ghosts())?, sums: zeros(border.n_rows())? });
-        let link = own.device().link(&halo)?;
-        Ok(Self { own, border, halo, link, work })
+        Ok(Self { own, border: Border::new(border, halo)? })
     }
 }
 
@@ -172,18 +262,7 @@ impl<T: Scalar, D: RankKernels<T>> LinearOperator<T, D> for DistributedMatrix<T,
         x: &Buffer<T, D>,
         hook: &dyn Hook<T>,
     ) -> Result<(), LinalgError> {
-        if self.halo.comm().n_ranks() == 1 {
-            return self.own.apply_with(y, x, hook);
-        }
-        need("y", self.n_rows(), y.len())?;
-        need("x", self.n_cols(), x.len())?;
-        let (device, first) = (self.device(), self.n_rows() - self.border.n_rows());
-        let mut work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
-        let Work { ghosts, sums } = &mut *work;
-        let mut product = || device.own_product(self.own.as_ref(), y, x, (hook, first));
-        device.import((&self.halo, &self.link), ghosts, x, &mut product)?;
-        self.border.apply(sums, ghosts)?;
-        device.complete(y, x, sums, hook)
+        self.border.apply_with(self.own.as_ref(), y, x, hook)
     }
 
     fn inverse_diagonal(&self) -> Result<Option<Buffer<T, D>>, LinalgError> {
@@ -207,39 +286,14 @@ mod tests {
             .collect()
     }
 
-    /// Unknowns are dealt out by `owner`; what others copy is numbered last.
     fn distributed(
         comm: &Comm,
         n: usize,
-        owner: &(impl Fn(usize) -> usize + Sync),
+        owner: impl Fn(usize) -> usize,
     ) -> (Vec<usize>, DistributedMatrix<f64, Cpu>) {
-        let rank = comm.rank();
-        let reaches = |i: &usize| row(n, *i).iter().any(|(j, _)| owner(*j) != rank);
-        let own = || (0..n).filter(|i| owner(*i) == rank);
-        let inner = own().filter(|i| !reaches(i));
-        let owned: Vec<usize> = inner.chain(own().filter(reaches)).collect();
-        let mut ghosts: Vec<(u32, u64)> = own()
-            .flat_map(|i| row(n, i))
-            .filter(|(j, _)| owner(*j) != rank)
-            .map(|(j, _)| (owner(j) as u32, j as u64))
-            .collect();
-        ghosts.sort_unstable();
-        ghosts.dedup();
-        let ids: Vec<u64> = owned.iter().map(|&i| i as u64).collect();
-        let halo = Arc::new(Halo::new(comm, &ids, &ghosts).unwrap());
-        let place = |j: usize| {
-            let ghost = || ids.len() + ghosts.iter().position(|(_, id)| *id == j as u64).unwrap();
-            owned.iter().position(|&i| i == j).unwrap_or_else(ghost)
-        };
-        let entries = |i: usize| {
-            let mut entries: Vec<(usize, f64)> =
-                row(n, owned[i]).into_iter().map(|(j, value)| (place(j), value)).collect();
-            entries.sort_unstable_by_key(|(column, _)| *column);
-            entries.into_iter()
-        };
         let cpu = Cpu::new(1).unwrap();
-        let matrix = OwnedRows::new(&cpu, [ids.len(), ghosts.len()], entries).unwrap();
-        assert!(matrix.border.n_rows() <= ids.len() - halo.first_export().min(ids.len()));
+        let (owned, matrix, halo) = OwnedRows::of_global(&cpu, comm, n, owner, |i| row(n, i)).unwrap();
+        assert!(matrix.border.n_rows() <= owned.len() - halo.first_export().min(owned.len()));
         (owned, DistributedMatrix::new(Box::new(matrix.own), matrix.border, halo).unwrap())
     }
 
@@ -255,7 +309,7 @@ mod tests {
             for owner in owners {
                 let found = Mutex::new(vec![f64::NAN; n]);
                 let work = |comm: Comm| -> Result<(), LinalgError> {
-                    let (owned, a) = distributed(&comm, n, &owner);
+                    let (owned, a) = distributed(&comm, n, owner);
                     let cpu = a.device().clone();
                     let x = Buffer::from_vec(&cpu, owned.iter().map(|&i| x(i)).collect())?;
                     let mut y = Buffer::from_vec(&cpu, vec![f64::NAN; owned.len()])?;

@@ -33,12 +33,13 @@ pub(crate) struct Found<'a> {
 
 impl<'a> Found<'a> {
     fn of<D: Device>(amg: &'a dyn AnyAmg<f64, D>) -> Self {
-        let coarsest = amg.shapes().last().map(|shape| shape.n_rows);
+        let hierarchy = amg.hierarchy();
+        let coarsest = hierarchy.shapes().last().map(|shape| shape.n_rows);
         Self {
-            config: amg.config(),
-            n_null: amg.n_null(),
-            operator_complexity: amg.operator_complexity(),
-            stalled: coarsest.filter(|_| amg.is_stalled()),
+            config: hierarchy.config(),
+            n_null: hierarchy.n_null(),
+            operator_complexity: hierarchy.operator_complexity(),
+            stalled: coarsest.filter(|_| hierarchy.is_stalled()),
         }
     }
 }
@@ -119,7 +120,7 @@ impl<D: SolveDevice> MatrixPreconditioner<D> {
             Self::Diagonal(diagonal, Entries::Magnitudes) => *diagonal = of_magnitudes(a)?,
             Self::Amg(amg) => match amg.refill(a, near_nullspace) {
                 Err(error) if error.is_of_precision() => {
-                    let of_f64 = D::amg(a, near_nullspace, amg.config(), LevelPrecision::F64)?;
+                    let of_f64 = D::amg(a, near_nullspace, amg.hierarchy().config(), LevelPrecision::F64)?;
                     warnings.push(f64_in_place_of_f32(&error));
                     *amg = of_f64;
                 }

@@ -53,14 +53,14 @@ pub(crate) fn and_levels<T: Scalar, D: Device>(amg: BoxedAmg<T, D>) -> Precondit
 
 /// Describes levels that have a matrix each.
 pub(crate) fn levels_of<T: Scalar, D: Device>(amg: &dyn AnyAmg<T, D>) -> Vec<Level> {
-    let formats = amg.formats();
+    let (hierarchy, formats) = (amg.hierarchy(), amg.hierarchy().formats());
     let level = |(number, shape): (usize, &LevelShape)| Level {
         n_rows: shape.n_rows,
         n_nonzeros: Some(shape.n_nonzeros),
         n_patches: Some(shape.n_patches).filter(|n| *n > 0),
         format: formats.get(number).copied().filter(|_| shape.n_patches == 0),
     };
-    amg.shapes().iter().enumerate().map(level).collect()
+    hierarchy.shapes().iter().enumerate().map(level).collect()
 }
 
 /// Sets up multigrid in the precision of the settings, or with a warning in f64 if f32 fails.

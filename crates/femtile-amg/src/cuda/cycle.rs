@@ -132,12 +132,12 @@ fn words<H: Scalar>(
     let mut words = vec![address(residual)];
     let mut from_above = restriction;
     for (level, Vectors { own, .. }) in levels.iter().zip(vectors) {
-        let ProductMatrix::Rows(a) = &level.a else { return None };
+        let ProductMatrix::Rows(a) = &level.a.own else { return None };
         let Relaxation::Polynomial { steps, inverse_diagonal } = &level.relaxation else { return None };
         if steps.len() != n_steps {
             return None;
         }
-        for matrix in [a, from_above, &level.prolongation] {
+        for matrix in [a, from_above, &level.transfer.prolongation] {
             words.extend(rows(matrix)?);
         }
         let is_kept = steps.iter().any(|step| step.is_kept || step.beta != H::ZERO);
@@ -147,7 +147,7 @@ fn words<H: Scalar>(
         words.push(direction);
         words.extend(steps.iter().map(|step| step.alpha.to_f64().to_bits()));
         words.extend(steps.iter().map(|step| step.beta.to_f64().to_bits()));
-        from_above = &level.restriction;
+        from_above = &level.transfer.restriction;
     }
     let coarsest = &vectors.get(levels.len())?.own;
     for matrix in [from_above, inverse] {

@@ -13,11 +13,11 @@ use femtile_linalg::vector::{Convert, VectorKernels};
 use femtile_linalg::{LinalgError, LinearOperator, need};
 use femtile_sparse::csr::{Csr, Offsets};
 
-use crate::distributed::{RankCoarse, RankMatrix};
+use crate::AmgConfig;
 use crate::kernels::{AmgKernels, Coarsened, Grouping, Nodes, Tail};
 use crate::patches;
+use crate::setup::rank_matrix::RankMatrix;
 use crate::setup::rows::to_unit;
-use crate::{AmgConfig, AmgError};
 
 static COPIES: Program = Program { name: "copies", source: include_str!("copies.cu"), headers: &[] };
 const THREADS: u32 = 256;
@@ -74,6 +74,13 @@ fn scaled<H: Scalar, T: Scalar>(
     Ok(scaled)
 }
 
+/// Refuses nodes of another number.
+fn need_nodes(nodes: Option<&Nodes<Cuda>>, n: usize) -> Result<(), LinalgError> {
+    let Some(Nodes { weights, from_doubtful }) = nodes else { return Ok(()) };
+    need("weights", n, weights.len())?;
+    need("from_doubtful", n, from_doubtful.as_ref().map_or(n, Buffer::len))
+}
+
 impl<H: Scalar> AmgKernels<H> for Cuda {
     fn amg_is_set_up_here(&self) -> bool {
         true
@@ -102,37 +109,30 @@ impl<H: Scalar> AmgKernels<H> for Cuda {
         by: Grouping<'_, Self>,
     ) -> Result<Option<Coarsened<H, Self>>, LinalgError> {
         need("columns", a.n_rows(), a.n_cols())?;
-        if let Some(Nodes { weights, from_doubtful }) = nodes {
-            need("weights", a.n_rows(), weights.len())?;
-            need("from_doubtful", a.n_rows(), from_doubtful.as_ref().map_or(a.n_rows(), Buffer::len))?;
-        }
+        need_nodes(nodes, a.n_rows())?;
         if let Grouping::Graph(graph) = by {
             need("graph", a.n_rows(), graph.n_nodes())?;
         }
-        setup::coarsen((a, nodes), thresholds, config, by)
+        setup::coarsen((a, nodes), thresholds, config, &by)
     }
 
-    fn amg_first_of_ranks(
+    fn amg_coarsen_on_ranks(
         &self,
-        a: &OwnedRows<f64, Self>,
-        halo: &Arc<Halo>,
+        (rows, halo): (&OwnedRows<H, Self>, &Arc<Halo>),
+        nodes: Option<&Nodes<Self>>,
+        thresholds: [f64; 2],
         config: &AmgConfig,
-    ) -> Result<Option<(RankCoarse<H, Self>, f64)>, AmgError> {
-        need("rows", halo.n_owned(), a.own.n_rows())?;
-        need("columns", halo.n_owned(), a.own.n_cols())?;
-        need("columns", halo.n_ghosts(), a.border.n_cols())?;
-        need("rows", a.border.n_rows(), a.own.n_rows().min(a.border.n_rows()))?;
-        ranks::first(self, a, halo, config)
+    ) -> Result<Option<Coarsened<H, Self, RankMatrix<H>>>, LinalgError> {
+        need("rows", halo.n_owned(), rows.own.n_rows())?;
+        need("columns", halo.n_owned(), rows.own.n_cols())?;
+        need("columns", halo.n_ghosts(), rows.border.n_cols())?;
+        need("rows", rows.border.n_rows(), rows.own.n_rows().min(rows.border.n_rows()))?;
+        need_nodes(nodes, rows.own.n_rows())?;
+        ranks::coarsen((rows, halo), nodes, thresholds, config)
     }
 
-    fn amg_next_of_ranks(
-        &self,
-        matrix: &RankMatrix<H>,
-        b: &[f64],
-        number_and_config: (usize, &AmgConfig),
-    ) -> Result<Option<RankCoarse<H, Self>>, AmgError> {
-        need("b", matrix.n_owned(), b.len())?;
-        ranks::next(self, matrix, b, number_and_config)
+    fn amg_largest(&self, values: &Buffer<f64, Self>) -> Result<f64, LinalgError> {
+        largest::<H, f64>(values)
     }
 
     fn amg_tail(&self, tail: Tail<'_, H, Self>) -> Result<bool, LinalgError> {

@@ -4,113 +4,51 @@
 //! then take the rows of all columns, owned ones first, with ghosts appended to their vectors. The host exchanges
 //! rows of prolongators and of the next matrix at borders and adds up the latter (`distributed/exchange.rs`).
 
+use std::iter::empty;
 use std::sync::Arc;
 
-use femtile_comm::{Comm, Halo, OwnedRows};
+use femtile_comm::{Halo, OwnedRows};
 use femtile_device::cpu::zeroed_vec;
 use femtile_device::{Buffer, Cuda, Element, Scalar};
 use femtile_linalg::LinalgError;
-use femtile_sparse::csr::{Csr, Offsets};
+use femtile_sparse::csr::Csr;
 
+use super::setup::prolong::{tentative, transpose};
 use super::setup::ranks::{
-    Grouped, LocalRows, OwnedAndGhosts, at, followed_by, galerkin, rows_of, tentative, transpose, values_at,
-    values_followed_by,
+    LocalRows, OwnedAndGhosts, at, followed_by, galerkin, rows_of, values_at, values_followed_by,
 };
-use super::{largest, scaled};
-use crate::builder::{FEW, LEAST_GAIN, thresholds_of};
-use crate::distributed::RankCoarse;
-use crate::distributed::exchange::{Id, Places, WideRow, sent_to_ghosts, sent_to_owners, summed, wide};
-use crate::distributed::level::{self, RankLevel, RankMatrix, RankTransfer};
-use crate::distributed::totals;
-use crate::kernels::{DeviceAggregates, Nodes};
-use crate::setup::graph::NONE;
-use crate::setup::rows::{Pieces, Rows, to_unit};
-use crate::setup::tentative::NearNullspace;
-use crate::{AmgConfig, AmgError};
+use super::setup::{Grouped, Numbers};
+use crate::AmgConfig;
+use crate::builder::LEAST_GAIN;
+use crate::distributed::exchange::{Places, WideRow, sent_to_ghosts, sent_to_owners, summed, wide};
+use crate::distributed::product::numbered;
+use crate::kernels::{Coarsened, DeviceAggregates, Nodes};
+use crate::setup::rank_matrix::{RankMatrix, maxima, on_all, totals};
+use crate::setup::rows::{Pieces, Rows};
 
-/// As [`crate::kernels::AmgKernels::amg_first_of_ranks`].
-#[allow(clippy::type_complexity)]
-pub(super) fn first<H: Scalar>(
-    device: &Cuda,
-    a: &OwnedRows<f64, Cuda>,
-    halo: &Arc<Halo>,
+/// As [`crate::kernels::AmgKernels::amg_coarsen_on_ranks`].
+pub(super) fn coarsen<H: Scalar>(
+    (rows, halo): (&OwnedRows<H, Cuda>, &Arc<Halo>),
+    nodes: Option<&Nodes<Cuda>>,
+    thresholds: [f64; 2],
     config: &AmgConfig,
-) -> Result<Option<(RankCoarse<H, Cuda>, f64)>, AmgError> {
+) -> Result<Option<Coarsened<H, Cuda, RankMatrix<H>>>, LinalgError> {
     let comm = halo.comm();
-    let [own, border] = [largest::<H, _>(a.own.values())?, largest::<H, _>(a.border.values())?];
-    if !on_all(comm, is_for_device(a) && own.is_finite() && border.is_finite())? {
-        return Ok(None);
-    }
-    let here = own.max(border);
-    let scale = to_unit(level::largest(halo, here)?);
-    let in_precision = |part: &Csr<f64, Cuda>| part.with_values::<H>(scaled(part.values(), scale)?);
-    let rows = OwnedRows { own: in_precision(&a.own)?, border: in_precision(&a.border)? };
-    let made = coarsen(device, (rows, halo), None, (0, config))?;
-    Ok(made.map(|made| (made, scale)))
-}
-
-/// As [`crate::kernels::AmgKernels::amg_next_of_ranks`].
-pub(super) fn next<H: Scalar>(
-    device: &Cuda,
-    matrix: &RankMatrix<H>,
-    b: &[f64],
-    (number, config): (usize, &AmgConfig),
-) -> Result<Option<RankCoarse<H, Cuda>>, AmgError> {
-    let halo = &matrix.halo;
-    let weights = NearNullspace { n_vectors: 1, values: b.to_vec() }.weights();
-    let fits = u32::try_from(matrix.n_nonzeros()).is_ok();
-    if !on_all(halo.comm(), fits && weights.is_some())? {
-        return Ok(None);
-    }
-    coarsen(device, (matrix.split(device)?, halo), weights, (number, config))
-}
-
-/// Whether a matrix is worth the launches of kernels, and not beyond their numbers.
-fn is_for_device(a: &OwnedRows<f64, Cuda>) -> bool {
-    let [few_rows, few_entries] = FEW;
-    let n = a.own.n_nonzeros() + a.border.n_nonzeros();
-    let is_narrow = [&a.own, &a.border].iter().all(|part| matches!(part.offsets(), Offsets::Narrow(_)));
-    is_narrow && u32::try_from(n).is_ok() && (a.own.n_rows() > few_rows || n > few_entries)
-}
-
-/// Whether something is true on all ranks.
-fn on_all(comm: &Comm, is_so: bool) -> Result<bool, LinalgError> {
-    let [n] = totals(comm, [usize::from(is_so)])?;
-    Ok(n == comm.n_ranks())
-}
-
-/// Makes the level with this number of rows whose nodes have these weights, none of the first level.
-fn coarsen<H: Scalar>(
-    device: &Cuda,
-    (rows, halo): (OwnedRows<H, Cuda>, &Arc<Halo>),
-    weights: Option<Vec<u32>>,
-    (number, config): (usize, &AmgConfig),
-) -> Result<Option<RankCoarse<H, Cuda>>, AmgError> {
-    let comm = halo.comm();
-    let thresholds = thresholds_of(config.strength, number);
-    let nodes = match weights {
-        Some(weights) => {
-            let weights = Buffer::from_vec(device, weights).map_err(LinalgError::from)?;
-            Some(Nodes { weights, from_doubtful: None })
-        }
-        None => None,
-    };
     let of_rank = LocalRows::new(&rows.own, &rows.border);
-    let grouped =
-        of_rank.as_ref().map(|rows| rows.grouped(nodes.as_ref(), thresholds, config)).transpose()?.flatten();
+    let grouped = of_rank.as_ref().map(|rows| rows.grouped(nodes, thresholds, config)).transpose()?.flatten();
     if !on_all(comm, grouped.is_some())? {
         return Ok(None);
     }
-    let (Some(of_rank), Some(grouped)) = (of_rank, grouped) else { return Ok(None) };
+    let (Some(of_rank), Some((grouped, weights))) = (of_rank, grouped) else { return Ok(None) };
     let [n, n_coarse] = totals(comm, [halo.n_owned(), grouped.parts.n()])?;
     if n_coarse as f64 > LEAST_GAIN * n as f64 {
         return Ok(None);
     }
-    let largest = level::largest(halo, grouped.largest)?;
-    let (places, of_all) = seen(halo, &grouped, nodes.as_ref())?;
+    let [largest] = maxima(comm, [grouped.largest])?;
+    let (places, of_all) = seen(halo, (&grouped, &weights), nodes)?;
     let coarse_halo = places.halo(comm)?;
     let all = of_rank.joined()?;
-    let [is_doubtful] = comm.any([grouped.is_doubtful])?;
+    let [is_doubtful] = comm.any([grouped.is_doubtful.is_some()])?;
     if is_doubtful {
         // Each rank has looked at its own columns alone.
         let [is_opposed] = comm.any([of_rank.has_opposed(&all, &of_all)?])?;
@@ -126,40 +64,27 @@ fn coarsen<H: Scalar>(
     if !on_all(comm, transposed.is_some())? {
         return Ok(None);
     }
-    let Some((inverse, p, r)) = transposed else { return Ok(None) };
-    let Some(matrix) = product((&all, halo), [&p, &r], &places, &coarse_halo)? else { return Ok(None) };
-    drop(all);
-    let weights = grouped.weights.to_host().map_err(LinalgError::from)?;
-    let b = NearNullspace { n_vectors: 1, values: weights.into_iter().map(length).collect() };
-    let n_aggregates = grouped.parts.n();
-    let transfer = RankTransfer::new(device, [p, r], coarse_halo)?;
-    let level = RankLevel::new((rows, halo), config, (largest, inverse), transfer)?;
-    Ok(Some(RankCoarse { level, matrix, b, n_aggregates }))
-}
-
-/// The length of the constant on an aggregate of some nodes.
-fn length(n: u32) -> f64 {
-    f64::from(n).sqrt()
+    let Some((inverse_diagonal, p, r)) = transposed else { return Ok(None) };
+    let Some(coarse) = product((&all, halo), [&p, &r], &places, &coarse_halo)? else { return Ok(None) };
+    let (patched, halo, parts) = (None, Some(coarse_halo), grouped.parts);
+    let nodes = Nodes { weights, from_doubtful: None };
+    Ok(Some(Coarsened { inverse_diagonal, patched, largest, p, r, coarse, halo, parts, nodes }))
 }
 
 /// Collects aggregates, tentative entries, diagonal and weights of own nodes and ghosts, and the nodes of the next level that these are in.
 fn seen<H: Scalar>(
     halo: &Halo,
-    grouped: &Grouped<H>,
+    (grouped, sums): (&Grouped<H>, &Numbers),
     nodes: Option<&Nodes<Cuda>>,
 ) -> Result<(Places, OwnedAndGhosts<H>), LinalgError> {
     let device = grouped.diagonal.device();
     let exports = halo.exports().iter().flat_map(|(_, places)| places).copied().collect();
     let exports = Exports { halo, places: Buffer::from_vec(device, exports)? };
     let parts_of_ghosts = exports.of_ghosts(&at(grouped.parts.of_node(), &exports.places)?)?;
-    let owners = halo.imports().iter().flat_map(|(owner, range)| range.clone().map(|_| *owner as u32));
-    let id = |(owner, part): (u32, u32)| (part != NONE).then_some((owner, u64::from(part)));
-    let ids: Vec<Option<Id>> = owners.zip(parts_of_ghosts).map(id).collect();
-    let places = Places::new(halo.comm(), [grouped.parts.n(), 1], ids.iter().flatten().copied());
-    let of_ghosts: Vec<u32> = ids.into_iter().map(|id| id.map_or(NONE, |id| places.of(id))).collect();
+    let (places, of_ghosts) = numbered(halo, &parts_of_ghosts, ([grouped.parts.n(), 1], 1), empty());
     let of_node = Arc::new(followed_by(grouped.parts.of_node(), &of_ghosts)?);
     let parts = DeviceAggregates { n: places.len(), of_node, order: None };
-    let q = exports.appended(&tentative(grouped, nodes.map(|nodes| &nodes.weights))?)?;
+    let q = exports.appended(&tentative(&grouped.parts, nodes.map(|nodes| &nodes.weights), sums)?)?;
     let diagonal = exports.appended(&grouped.diagonal)?;
     let weights = match nodes {
         Some(Nodes { weights, .. }) => {

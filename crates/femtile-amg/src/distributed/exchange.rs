@@ -1,14 +1,13 @@
 //! Exchange of rows of the next level between ranks.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::sync::Arc;
 
 use femtile_comm::{Comm, Halo};
 use femtile_device::Scalar;
 use femtile_linalg::LinalgError;
 
-use super::level::RankMatrix;
+use crate::setup::rank_matrix::RankMatrix;
 use crate::setup::rows::{Pieces, RowAccess, Rows};
 
 /// An unknown of the next level: its owner, and its number there.
@@ -92,41 +91,36 @@ pub(crate) fn wide<H: Scalar>(rows: &Rows<H>, row: usize, places: &Places) -> Wi
 
 /// Rows for each rank, ready to be sent.
 struct Letters<H> {
-    lengths: Vec<Vec<u32>>,
-    owners: Vec<Vec<u32>>,
+    /// Of each row its length, then the owner and the number of each unknown.
     numbers: Vec<Vec<u64>>,
     values: Vec<Vec<H>>,
 }
 
 impl<H: Scalar> Letters<H> {
     fn new(n_ranks: usize) -> Self {
-        let (lengths, owners) = (vec![Vec::new(); n_ranks], vec![Vec::new(); n_ranks]);
-        Self { lengths, owners, numbers: vec![Vec::new(); n_ranks], values: vec![Vec::new(); n_ranks] }
+        Self { numbers: vec![Vec::new(); n_ranks], values: vec![Vec::new(); n_ranks] }
     }
 
     fn push(&mut self, to: usize, row: &WideRow<H>) {
-        self.lengths[to].push(row.len() as u32);
-        for &((owner, number), value) in row {
-            self.owners[to].push(owner);
-            self.numbers[to].push(number);
-            self.values[to].push(value);
-        }
+        self.numbers[to].push(row.len() as u64);
+        self.numbers[to].extend(row.iter().flat_map(|&((owner, number), _)| [u64::from(owner), number]));
+        self.values[to].extend(row.iter().map(|(_, value)| *value));
     }
 
     /// Exchanges the rows and returns those from each rank.
     fn exchanged(self, comm: &Comm) -> Result<Vec<Vec<WideRow<H>>>, LinalgError> {
-        let (lengths, owners) = (comm.all_to_all(&self.lengths)?, comm.all_to_all(&self.owners)?);
         let (numbers, values) = (comm.all_to_all(&self.numbers)?, comm.all_to_all(&self.values)?);
-        let of_rank = |rank: usize| {
-            let mut next = 0;
-            let row = |&length: &u32| {
-                let range: Range<usize> = next..next + length as usize;
-                next = range.end;
-                range.map(|i| ((owners[rank][i], numbers[rank][i]), values[rank][i])).collect()
-            };
-            lengths[rank].iter().map(row).collect()
+        let of_rank = |(numbers, values): (Vec<u64>, Vec<H>)| {
+            let (mut rest, mut values, mut rows) = (numbers.as_slice(), values.into_iter(), Vec::new());
+            while let [length, more @ ..] = rest {
+                let (ids, after) = more.split_at(2 * *length as usize);
+                let ids = ids.chunks_exact(2).map(|id| (id[0] as u32, id[1]));
+                rows.push(ids.zip(values.by_ref()).collect());
+                rest = after;
+            }
+            rows
         };
-        Ok((0..lengths.len()).map(of_rank).collect())
+        Ok(numbers.into_iter().zip(values).map(of_rank).collect())
     }
 }
 

@@ -1,43 +1,56 @@
+mod hard_matrices;
 mod rigid_motions;
 mod slivers;
 
-use std::sync::Mutex;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
 
-use femtile_comm::threads;
-use femtile_device::Cpu;
+use femtile_comm::{Comm, DistributedMatrix, Halo, OwnedRows, threads};
+use femtile_device::{Buffer, Cpu};
+use femtile_linalg::krylov::Stop;
+use femtile_linalg::krylov::cg::{ConjugateGradient, KrylovConfig};
+use femtile_linalg::{LinalgError, LinearOperator, Preconditioner};
 
-use super::*;
+use super::FEW_ROWS;
+use crate::{Amg, AmgConfig, AmgError, Cycle, Hierarchy, LevelShape, PatchFormat, Smoother};
 
-/// The rows of a rank of a matrix of `n` rows with these owners and entries, what others copy last, and the number of each.
+/// The entries of each row.
+type Rows = Vec<BTreeMap<usize, f64>>;
+
+/// Iterations to 1e-10 for the right side `b`, and the levels.
+fn solve(
+    n_ranks: usize,
+    rows: &Rows,
+    owner: impl Fn(usize) -> usize + Sync,
+    b: impl Fn(usize) -> f64 + Sync,
+) -> (usize, Hierarchy) {
+    let found = Mutex::new(None);
+    let work = |comm: Comm| -> Result<(), AmgError> {
+        let entries = |i: usize| rows[i].iter().map(|(&j, &value)| (j, value)).collect();
+        let (owned, matrix, halo) = of_rank(&comm, rows.len(), &owner, entries);
+        let cpu = matrix.own.values().device().clone();
+        let amg = Amg::<f64, Cpu>::on_ranks(&cpu, &matrix, &halo, None, &AmgConfig::default())?;
+        let a = DistributedMatrix::new(Box::new(matrix.own), matrix.border, Arc::clone(&halo))?;
+        let b = Buffer::from_vec(&cpu, owned.iter().map(|&i| b(i)).collect()).map_err(LinalgError::from)?;
+        let mut x = Buffer::zeros(&cpu, owned.len()).map_err(LinalgError::from)?;
+        let config = KrylovConfig { tolerance: 1e-10, max_iterations: 300, ..KrylovConfig::default() };
+        let outcome = ConjugateGradient::new(config).solve(&mut x, &a, &amg, &b, &comm, &mut ())?;
+        assert_eq!(outcome.stop, Stop::Converged);
+        *found.lock().unwrap() = Some((outcome.iterations, amg.hierarchy().clone()));
+        Ok(())
+    };
+    threads::run(n_ranks, work, work).unwrap();
+    found.into_inner().unwrap().unwrap()
+}
+
+/// The rows of a rank of a matrix of `n` rows with these owners and entries, and the number of each.
 fn of_rank(
     comm: &Comm,
     n: usize,
     owner: impl Fn(usize) -> usize,
     entries: impl Fn(usize) -> Vec<(usize, f64)>,
 ) -> (Vec<usize>, OwnedRows<f64>, Arc<Halo>) {
-    let rank = comm.rank();
-    let reaches = |i: &usize| entries(*i).iter().any(|(j, _)| owner(*j) != rank);
-    let own = || (0..n).filter(|i| owner(*i) == rank);
-    let owned: Vec<usize> = own().filter(|i| !reaches(i)).chain(own().filter(reaches)).collect();
-    let others = own().flat_map(&entries).map(|(j, _)| j).filter(|&j| owner(j) != rank);
-    let mut ghosts: Vec<(u32, u64)> = others.map(|j| (owner(j) as u32, j as u64)).collect();
-    ghosts.sort_unstable();
-    ghosts.dedup();
-    let ids: Vec<u64> = owned.iter().map(|&i| i as u64).collect();
-    let halo = Arc::new(Halo::new(comm, &ids, &ghosts).unwrap());
-    let mut places = vec![usize::MAX; n];
-    let all = owned.iter().copied().chain(ghosts.iter().map(|ghost| ghost.1 as usize));
-    all.enumerate().for_each(|(place, i)| places[i] = place);
-    let row = |&i: &usize| {
-        let mut row: Vec<(usize, f64)> =
-            entries(i).into_iter().map(|(j, value)| (places[j], value)).collect();
-        row.sort_unstable_by_key(|(column, _)| *column);
-        row
-    };
-    let rows: Vec<Vec<(usize, f64)>> = owned.iter().map(row).collect();
-    let cpu = Cpu::new(1).unwrap();
-    let matrix = OwnedRows::new(&cpu, [owned.len(), ghosts.len()], |row| rows[row].iter().copied()).unwrap();
-    (owned, matrix, halo)
+    OwnedRows::of_global(&Cpu::new(1).unwrap(), comm, n, owner, entries).unwrap()
 }
 
 /// The rows of a rank of the five-point stencil on a square of n × n nodes with Dirichlet values outside, in strips.
@@ -64,14 +77,13 @@ fn strip(comm: &Comm, n: usize) -> (Vec<usize>, OwnedRows<f64>, Arc<Halo>) {
 }
 
 /// One cycle as a matrix: applied to each unit vector, by all ranks.
-fn cycle_matrix(n_ranks: usize, n: usize, few_levels: bool) -> Vec<Vec<f64>> {
+fn cycle_matrix(n_ranks: usize, n: usize, (max_levels, cycle): (usize, Cycle)) -> Vec<Vec<f64>> {
     let all = Mutex::new(vec![vec![f64::NAN; n * n]; n * n]);
     let work = |comm: Comm| -> Result<(), AmgError> {
         let (owned, matrix, halo) = strip(&comm, n);
         let cpu = matrix.own.values().device().clone();
-        let config =
-            AmgConfig { coarse_rows: 4, max_levels: if few_levels { 2 } else { 20 }, ..AmgConfig::default() };
-        let amg = DistributedAmg::<f64, Cpu>::new(&cpu, &matrix, &halo, None, &config)?;
+        let config = AmgConfig { coarse_rows: 4, max_levels, cycle, ..AmgConfig::default() };
+        let amg = Amg::<f64, Cpu>::on_ranks(&cpu, &matrix, &halo, None, &config)?;
         for unit in 0..n * n {
             let r = owned.iter().map(|&i| f64::from(u8::from(i == unit))).collect();
             let r = Buffer::from_vec(&cpu, r).map_err(LinalgError::from)?;
@@ -89,8 +101,15 @@ fn cycle_matrix(n_ranks: usize, n: usize, few_levels: bool) -> Vec<Vec<f64>> {
 #[test]
 fn a_cycle_is_symmetric_and_positive_definite() {
     let n = 12;
-    for (n_ranks, few_levels) in [(1, false), (2, true), (3, false), (12, false)] {
-        let m = cycle_matrix(n_ranks, n, few_levels);
+    for (n_ranks, max_levels, cycle) in [
+        (1, 20, Cycle::V),
+        (2, 2, Cycle::V),
+        (3, 20, Cycle::V),
+        (3, 20, Cycle::W),
+        (3, 1, Cycle::V),
+        (12, 20, Cycle::V),
+    ] {
+        let m = cycle_matrix(n_ranks, n, (max_levels, cycle));
         let size = m.iter().flatten().fold(0.0, |most: f64, value| value.abs().max(most));
         for (i, row) in m.iter().enumerate() {
             assert!(row[i] > 0.0);
@@ -116,10 +135,13 @@ fn what_several_ranks_do_not_have_is_refused() {
         let default = AmgConfig::default;
         for (config, word) in [
             (AmgConfig { smoother: Smoother::GaussSeidel { sweeps: 1 }, ..default() }, "chebyshev"),
-            (AmgConfig { cycle: Cycle::W, ..default() }, "V cycles"),
+            (
+                AmgConfig { smoother: Smoother::Patch { inner: 3, format: PatchFormat::Csr }, ..default() },
+                "chebyshev",
+            ),
         ] {
             let error =
-                DistributedAmg::<f32, Cpu>::new(&cpu, &matrix, &halo, None, &config).unwrap_err().to_string();
+                Amg::<f32, Cpu>::on_ranks(&cpu, &matrix, &halo, None, &config).unwrap_err().to_string();
             assert!(error.contains(word), "{error}");
         }
         Ok(())

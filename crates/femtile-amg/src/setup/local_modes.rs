@@ -6,7 +6,7 @@
 
 use femtile_device::{Scalar, parallel};
 
-use super::rows::{Pieces, RowAccess, Rows};
+use super::rows::{RowAccess, Rows};
 
 /// Nodes belong to one cluster where $|a_{ij}| > \tau \sqrt{a_{ii} a_{jj}}$ with the first of these, or with
 /// the next one if that makes clusters too large.
@@ -21,25 +21,15 @@ const FREE: f64 = 0.2;
 /// The fewest rows of the matrix per mode.
 const ROWS_OF_A_MODE: usize = 4;
 
-/// Returns further columns of the prolongator. On each cluster of nodes connected by large entries of both
-/// signs, they are the vectors of low energy except one: aggregates represent the constant. None if there are
-/// no such clusters.
+/// Returns the modes of all clusters as rows. On each cluster of nodes connected by large entries of both
+/// signs, they are the vectors of low energy except one: aggregates represent the constant.
 ///
 /// Elimination by the largest pivot leaves the free nodes. A mode is one at a free node, zero at the others,
 /// and minimizes the energy elsewhere. Rows in which the near-nullspace b is zero, modes of the level above,
 /// are left out.
 ///
 /// # Cost
-/// A pass over the non-zeros. If there are clusters, a second pass and $O(m^3)$ per cluster of m nodes.
-pub(crate) fn local_modes<T: Scalar>(a: &Rows<T>, diagonal: &[T], b: &[f64]) -> Option<Rows<T>> {
-    if !has_opposed(a, diagonal, b) {
-        return None;
-    }
-    let modes = modes_of_clusters(a, diagonal, b);
-    are_few(modes.n_rows(), a.n_rows()).then(|| modes.transpose())
-}
-
-/// Returns the modes of all clusters as rows.
+/// A pass over the non-zeros, and $O(m^3)$ per cluster of m nodes.
 pub(crate) fn modes_of_clusters<T: Scalar>(a: &Rows<T>, diagonal: &[T], b: &[f64]) -> Rows<T> {
     let mut modes = Rows { n_cols: a.n_rows(), offsets: vec![0], columns: Vec::new(), values: Vec::new() };
     for nodes in clusters(a, diagonal, b) {
@@ -51,20 +41,6 @@ pub(crate) fn modes_of_clusters<T: Scalar>(a: &Rows<T>, diagonal: &[T], b: &[f64
 /// Returns whether there are modes, and few enough that the next level remains small.
 pub(crate) fn are_few(n_modes: usize, n_rows: usize) -> bool {
     n_modes > 0 && n_modes * ROWS_OF_A_MODE <= n_rows
-}
-
-/// Returns a prolongator with modes as further columns.
-pub(crate) fn with_modes<T: Scalar>(p: &Rows<T>, modes: &Rows<T>) -> Rows<T> {
-    let n_cols = p.n_cols + modes.n_cols;
-    let pieces = Pieces::build([p.n_rows(), n_cols], Vec::new, |numbers: &mut Vec<u32>, row, out| {
-        let (columns, values) = p.row(row);
-        out.extend(columns, values);
-        let (columns, values) = modes.row(row);
-        numbers.clear();
-        numbers.extend(columns.iter().map(|column| p.n_cols as u32 + column));
-        out.extend(numbers, values);
-    });
-    pieces.join()
 }
 
 /// An entry below the diagonal, relative to the diagonal entries of its row and its column.

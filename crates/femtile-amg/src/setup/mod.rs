@@ -9,6 +9,7 @@ pub(crate) mod independent_set;
 pub(crate) mod local_modes;
 pub(crate) mod nullspace;
 pub(crate) mod prolong;
+pub(crate) mod rank_matrix;
 pub(crate) mod rescaling;
 pub(crate) mod rows;
 pub(crate) mod spectrum;

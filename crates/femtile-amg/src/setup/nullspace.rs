@@ -42,7 +42,7 @@ impl NullVector {
 }
 
 /// Returns an orthonormal basis of the null space of a symmetric matrix within its near-nullspace; arguments
-/// as in [`Hierarchy::new`](crate::Hierarchy::new). These are constants, or rigid motions, of each part
+/// as in [`Amg::new`](crate::Amg::new). These are constants, or rigid motions, of each part
 /// without Dirichlet values. Each row of the matrix maps such a vector to at most $10^{-11}$ times the sizes
 /// of the terms.
 ///

@@ -5,7 +5,6 @@ use femtile_device::Scalar;
 use super::graph::{Aggregates, NONE};
 use super::rows::{Pieces, Row, RowAccess, Rows, sort_row};
 use super::spectrum::PROLONGED;
-use super::tentative::Tentative;
 
 /// Longer rows omit weak entries even with several vectors, or dense rows would fill the product.
 const LONG_ROW: usize = 4_096;
@@ -20,7 +19,10 @@ pub(crate) struct Smoothing<'a, T> {
     /// their rows stay tentative, and no other row is smoothed by them.
     pub is_dense: &'a [bool],
     pub aggregates: &'a Aggregates,
-    pub tentative: &'a Tentative<T>,
+    /// The values of the tentative prolongator, as [`super::tentative::Tentative::values`].
+    pub tentative: &'a [T],
+    /// As [`super::tentative::NearNullspace::n_vectors`].
+    pub n_vectors: usize,
     /// The near-nullspace, as [`super::tentative::NearNullspace::values`].
     pub b: &'a [f64],
     /// Rows of a node.
@@ -42,8 +44,8 @@ impl<T: Scalar> Smoothing<'_, T> {
     /// # Source
     /// `[fu2014]`, eq. (6); `[vanek1996]`, section 4, for filter and damping.
     pub fn prolongator(&self) -> Rows<T> {
-        let n_cols = self.aggregates.n * self.tentative.n_vectors;
-        let k = self.tentative.n_vectors;
+        let k = self.n_vectors;
+        let n_cols = self.aggregates.n * k;
         let scratch = || (Row::new(n_cols), Vec::new());
         let pieces = Pieces::build([self.a.n_rows(), n_cols], scratch, |(sums, pairs), row, out| {
             if self.aggregate_of(row) == NONE {
@@ -58,7 +60,7 @@ impl<T: Scalar> Smoothing<'_, T> {
                 if aggregate == NONE {
                     return;
                 }
-                for (v, &q) in self.tentative.values[k * row..k * (row + 1)].iter().enumerate() {
+                for (v, &q) in self.tentative[k * row..k * (row + 1)].iter().enumerate() {
                     sums.add(&[aggregate * k as u32 + v as u32], &[q], factor);
                 }
             };
@@ -101,18 +103,18 @@ impl<T: Scalar> Smoothing<'_, T> {
     /// Replaces a row by that of the tentative prolongator.
     #[cold]
     fn set_tentative(&self, row: usize, columns: &[u32], values: &mut [T]) {
-        let k = self.tentative.n_vectors;
+        let k = self.n_vectors;
         let first = self.aggregate_of(row) as usize * k;
         for (&column, value) in columns.iter().zip(values) {
             let vector = (column as usize).wrapping_sub(first);
-            *value = if vector < k { self.tentative.values[k * row + vector] } else { T::ZERO };
+            *value = if vector < k { self.tentative[k * row + vector] } else { T::ZERO };
         }
     }
 
     /// Returns the factor of a weak entry on the diagonal.
     #[inline(always)]
     fn ratio(&self, row: usize, column: usize) -> T {
-        let is_scalar = self.tentative.n_vectors == 1 && column != row && self.b[row] != 0.0;
+        let is_scalar = self.n_vectors == 1 && column != row && self.b[row] != 0.0;
         if is_scalar { T::from_f64(self.b[column] / self.b[row]) } else { T::ONE }
     }
 

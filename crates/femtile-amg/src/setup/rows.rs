@@ -180,18 +180,20 @@ impl<T: Scalar> Rows<T> {
     /// Copies a matrix from any device. It is scaled by a power of two such that its largest entry is between
     /// 1 and 2 and it fits f32. Returns that power as well.
     pub fn of<S: Scalar, D: Device>(a: &Csr<S, D>) -> Result<(Self, f64), LinalgError> {
-        let (offsets, columns) = pattern(a)?;
         let given = a.values().host_view()?;
-        let of_piece = |values: &[S]| values.iter().map(|value| value.to_f64().abs()).fold(0.0, f64::max);
-        let largest_of_piece = parallel::map_chunks(&given, PIECE, |_, values| of_piece(values));
-        let largest = largest_of_piece.into_iter().fold(0.0, f64::max);
-        let scale = to_unit(largest);
+        let scale = to_unit(largest(&given));
+        Ok((Self::scaled(a, &given, scale)?, scale))
+    }
+
+    /// Copies the pattern of a matrix from any device, and its `given` values times `scale`.
+    pub fn scaled<S: Scalar, D: Device>(a: &Csr<S, D>, given: &[S], scale: f64) -> Result<Self, LinalgError> {
+        let (offsets, columns) = pattern(a)?;
         let mut values: Vec<T> = zeroed_vec(given.len());
         parallel::for_chunks_mut(&mut values, PIECE, |begin, values| {
             let pairs = values.iter_mut().zip(&given[begin..]);
             pairs.for_each(|(value, given)| *value = T::from_f64(scale * given.to_f64()));
         });
-        Ok((Self { n_cols: a.n_cols(), offsets, columns, values }, scale))
+        Ok(Self { n_cols: a.n_cols(), offsets, columns, values })
     }
 
     /// Copies a matrix from any device.
@@ -254,6 +256,12 @@ impl<T: Scalar> Rows<T> {
         let offsets = HostOffsets::from_row_lengths(lengths);
         Csr::from_parts(device, self.n_cols, offsets, self.columns, self.values)
     }
+}
+
+/// Returns the largest magnitude.
+pub(crate) fn largest<T: Scalar>(values: &[T]) -> f64 {
+    let of_piece = |values: &[T]| values.iter().map(|value| value.to_f64().abs()).fold(0.0, f64::max);
+    parallel::map_chunks(values, PIECE, |_, values| of_piece(values)).into_iter().fold(0.0, f64::max)
 }
 
 /// Returns the power of two that scales a magnitude to between 1 and 2; 1 if there is none.

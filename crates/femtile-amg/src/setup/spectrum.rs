@@ -1,8 +1,10 @@
 //! The diagonal that smoothers divide by, and the largest eigenvalue of $D^{-1} A$ with it.
 
 use femtile_device::{Scalar, parallel};
+use femtile_linalg::LinalgError;
 use femtile_linalg::precondition::polynomial::{largest_of_lanczos, start_of_lanczos};
 
+use super::rank_matrix::{RankMatrix, maxima};
 use super::rows::{RowAccess, Rows};
 
 /// Steps of Lanczos' method, which find the largest eigenvalue within some percent, unless it belongs to few rows.
@@ -29,31 +31,18 @@ pub(crate) struct Scaling<T> {
 
 impl<T: Scalar> Scaling<T> {
     /// Scales by the diagonal of A. It is raised in rows with a large absolute sum, such as those of flat
-    /// elements, because they may belong to an eigenvalue that the estimate misses.
+    /// elements, because they may belong to an eigenvalue that the estimate misses. The absolute sums of nodes of several
+    /// rows are large everywhere, as entries of both signs cancel, so only rows with exceptional sums are raised there.
+    ///
+    /// The estimate is the maximum over the diagonal blocks of the ranks, whose eigenvalues are no larger than those of the
+    /// global matrix. Collective.
     ///
     /// # Cost
     /// Four products.
     /// # Source
     /// Lanczos' method: `[golub2013]`, section 10.1; row sums: `[baker2011]`, section 4.
-    pub fn new(a: &Rows<T>, diagonal: &[T]) -> Self {
-        Self::up_to(a, diagonal, |largest, _, _| largest)
-    }
-
-    /// [`Scaling::new`] for nodes of several rows. Their absolute sums are large everywhere, as entries of both signs cancel,
-    /// so only rows with exceptional sums are raised.
-    pub fn of_nodes(a: &Rows<T>, diagonal: &[T], block: usize) -> Self {
-        if block == 1 {
-            return Self::new(a, diagonal);
-        }
-        Self::up_to(a, diagonal, |largest, sums, inverse| {
-            let ratios = sums.iter().zip(inverse).map(|(sum, d)| sum * d.to_f64());
-            largest.max(median(&mut ratios.collect::<Vec<_>>()))
-        })
-    }
-
-    /// Scales by the diagonal raised to an eigenvalue bound that `usual` computes from the estimate, the absolute row sums and
-    /// the reciprocals of the diagonal.
-    fn up_to(a: &Rows<T>, diagonal: &[T], usual: impl FnOnce(f64, &[f64], &[T]) -> f64) -> Self {
+    pub fn new(matrix: &RankMatrix<T>, diagonal: &[T], block: usize) -> Result<Self, LinalgError> {
+        let a = &matrix.rows;
         let mut inverse = parallel::map(diagonal.len(), PIECE, |row| T::ONE / diagonal[row]);
         let divide = |z: &mut [T], r: &[T]| {
             parallel::for_chunks_mut(z, PIECE, |begin, z| {
@@ -61,10 +50,17 @@ impl<T: Scalar> Scaling<T> {
                 entries.for_each(|((z, &r), &d)| *z = d * r);
             });
         };
-        let largest = largest_eigenvalue(a, &inverse, STEPS, divide);
+        let largest = if diagonal.is_empty() { 0.0 } else { largest_eigenvalue(a, &inverse, STEPS, divide) };
         let sum_of = |row: usize| a.row(row).1.iter().map(|value| value.to_f64().abs()).sum::<f64>();
         let sums = parallel::map(a.n_rows(), PIECE, sum_of);
-        let most = HARMLESS * usual(largest, &sums, &inverse);
+        let usual = match block {
+            1 => largest,
+            _ => {
+                let ratios = sums.iter().zip(&inverse).map(|(sum, d)| sum * d.to_f64());
+                largest.max(median(&mut ratios.collect::<Vec<_>>()))
+            }
+        };
+        let [largest, most] = maxima(matrix.halo.comm(), [largest, HARMLESS * usual])?;
         parallel::for_chunks_mut(&mut inverse, PIECE, |begin, inverse| {
             for (inverse, sum) in inverse.iter_mut().zip(&sums[begin..]) {
                 let least = T::from_f64(sum / most);
@@ -73,7 +69,7 @@ impl<T: Scalar> Scaling<T> {
                 }
             }
         });
-        Self { inverse_diagonal: inverse, largest, most }
+        Ok(Self { inverse_diagonal: inverse, largest, most })
     }
 }
 
@@ -91,7 +87,7 @@ pub(crate) fn share(largest: f64) -> f64 {
     1.0 / (HARMLESS * largest)
 }
 
-/// Estimates $\lambda_\max(M^{-1} A)$ from below by Lanczos' method, with a margin. `solve` applies $M^{-1}$
+/// Estimates $\lambda_\max(M^{-1} A)$ from below by Lanczos' method, with a margin, for the first columns, as many as rows. `solve` applies $M^{-1}$
 /// to its second argument; M is symmetric positive definite. The start is $D^{1/2}$ times a pseudorandom
 /// vector, so that every row has about the same share, also beside the much larger rows of Dirichlet values.
 ///
@@ -108,10 +104,12 @@ pub(crate) fn largest_eigenvalue<T: Scalar>(
     let root = |inverse: T| T::from_f64(inverse.to_f64().sqrt().recip());
     let start = |i: usize| start_of_lanczos::<T>(i as u64) * root(inverse_diagonal[i]);
     let mut mv = parallel::map(n, PIECE, start);
-    let (mut v, mut before, mut w) = (vec![T::ZERO; n], vec![T::ZERO; n], vec![T::ZERO; n]);
+    // Zero in further columns.
+    let mut v = vec![T::ZERO; a.n_cols()];
+    let (mut before, mut w) = (vec![T::ZERO; n], vec![T::ZERO; n]);
     let (mut diagonal, mut beside) = (Vec::new(), Vec::new());
-    solve(&mut v, &mv);
-    let mut scale = 1.0 / dot(&v, &mv).sqrt();
+    solve(&mut v[..n], &mv);
+    let mut scale = 1.0 / dot(&v[..n], &mv).sqrt();
     for _ in 0..steps.min(n) {
         let (factor, beta) = (T::from_f64(scale), T::from_f64(beside.last().copied().unwrap_or(0.0)));
         for x in [&mut v, &mut mv] {
@@ -130,8 +128,8 @@ pub(crate) fn largest_eigenvalue<T: Scalar>(
         parallel::for_chunks_mut(&mut w, PIECE, |begin, w| {
             w.iter_mut().zip(&mv[begin..]).for_each(|(w, &mv)| *w -= subtract * mv);
         });
-        solve(&mut v, &w);
-        let length = dot(&v, &w).max(0.0).sqrt();
+        solve(&mut v[..n], &w);
+        let length = dot(&v[..n], &w).max(0.0).sqrt();
         diagonal.push(alpha);
         if length <= 1e-6 * alpha.abs() {
             break;

@@ -26,6 +26,11 @@ impl NearNullspace {
         if self.n_vectors == 1 { self.values.iter().map(weight).collect() } else { None }
     }
 
+    /// The vector of the square roots of the numbers of first-level nodes.
+    pub fn of_weights(weights: Vec<u32>) -> Self {
+        Self { n_vectors: 1, values: weights.into_iter().map(|weight| f64::from(weight).sqrt()).collect() }
+    }
+
     /// The constant vector, one for each of the `block` rows of a node.
     pub fn constants(n_rows: usize, block: usize) -> Self {
         if block == 1 {
@@ -45,7 +50,6 @@ impl NearNullspace {
 /// The tentative prolongator $\tilde P$: row i has its entries in the columns of the aggregate of node i.
 #[derive(Debug)]
 pub(crate) struct Tentative<T> {
-    pub n_vectors: usize,
     /// As [`NearNullspace::values`].
     pub values: Vec<T>,
     /// The near-nullspace of the next level: $\tilde P B_c = B$.
@@ -55,7 +59,8 @@ pub(crate) struct Tentative<T> {
 }
 
 impl<T: Scalar> Tentative<T> {
-    /// Restricts `b` to aggregates of nodes of `block` rows and orthonormalizes it there.
+    /// Restricts `b` to aggregates of nodes of `block` rows and orthonormalizes it there. Rows of b behind those of the nodes
+    /// are not read.
     ///
     /// # Source
     /// `[vanek1996]`, section 3 (Algorithm 7 of its general form); `[fu2014]`, eq. (5) is the case of one constant vector.
@@ -66,7 +71,7 @@ impl<T: Scalar> Tentative<T> {
         }
         let members = aggregates.members();
         let factors = parallel::map(aggregates.n, 64, |i| Factor::new(b, members.of(i), block));
-        let mut values = vec![T::ZERO; b.values.len()];
+        let mut values = vec![T::ZERO; aggregates.of_node.len() * block * k];
         let mut coarse = Vec::with_capacity(aggregates.n * k * k);
         for (i, factor) in factors.iter().enumerate() {
             for (&node, rows) in members.of(i).iter().zip(factor.q.chunks(block * k)) {
@@ -76,7 +81,7 @@ impl<T: Scalar> Tentative<T> {
             coarse.extend_from_slice(&factor.r);
         }
         let n_zero = factors.iter().map(|factor| factor.n_zero).sum();
-        Self { n_vectors: k, values, coarse: NearNullspace { n_vectors: k, values: coarse }, n_zero }
+        Self { values, coarse: NearNullspace { n_vectors: k, values: coarse }, n_zero }
     }
 }
 
@@ -84,8 +89,9 @@ impl<T: Scalar> Tentative<T> {
     /// The case of one vector, without a factorisation.
     fn of_one(b: &NearNullspace, aggregates: &Aggregates, block: usize) -> Self {
         let part = |row: usize| aggregates.of_node[if block == 1 { row } else { row / block }];
+        let b = &b.values[..aggregates.of_node.len() * block];
         let mut squares = vec![0.0; aggregates.n];
-        for (row, value) in b.values.iter().enumerate() {
+        for (row, value) in b.iter().enumerate() {
             if part(row) != NONE {
                 squares[part(row) as usize] += value * value;
             }
@@ -98,8 +104,8 @@ impl<T: Scalar> Tentative<T> {
             NONE => T::ZERO,
             part => T::from_f64(value * inverse[part as usize]),
         };
-        let values = b.values.iter().enumerate().map(scaled).collect();
-        Self { n_vectors: 1, values, coarse: NearNullspace { n_vectors: 1, values: lengths }, n_zero }
+        let values = b.iter().enumerate().map(scaled).collect();
+        Self { values, coarse: NearNullspace { n_vectors: 1, values: lengths }, n_zero }
     }
 }
 

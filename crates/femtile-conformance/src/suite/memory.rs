@@ -63,7 +63,7 @@ pub fn hierarchies_without_room_have_the_same_bits(device: &Cuda, scope: &Scope)
         let cycle = |device: &Cuda| {
             let mut a = parts.on(device);
             let b = Buffer::from_host(device, &r).unwrap();
-            let amg = Amg::<f32, Cuda>::with_memory_limit(&mut a, None, &config).unwrap();
+            let amg = Amg::<f32, Cuda>::with_memory_limit(&mut a, None, None, &config).unwrap();
             let mut z = Buffer::from_vec(device, vec![f64::NAN; n]).unwrap();
             amg.apply(&mut z, &b).unwrap();
             z.to_host().unwrap()

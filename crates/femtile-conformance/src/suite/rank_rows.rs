@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use femtile::amg::{AmgConfig, AmgKernels, DistributedAmg};
+use femtile::amg::{Amg, AmgConfig, AmgKernels};
 use femtile::comm::{Comm, Halo, OwnedRows, RankKernels, threads};
 use femtile::device::{Buffer, Cpu, Cuda};
 use femtile::linalg::sparse::csr::{Csr, HostOffsets};
@@ -111,38 +111,10 @@ impl Layered {
         }
     }
 
-    /// The rows of a rank: those that others copy come last.
     fn of_rank(&self, cpu: &Cpu, comm: &Comm) -> (Vec<usize>, OwnedRows<f64>, Arc<Halo>) {
-        let (rank, n_ranks) = (comm.rank(), comm.n_ranks());
-        let owner = |node: usize| self.owner(node, n_ranks);
-        let all = || 0..self.n * self.n * self.layers;
-        let reaches = |node: &usize| self.entries(*node).iter().any(|(column, _)| owner(*column) != rank);
-        let own = || all().filter(|&node| owner(node) == rank);
-        let owned: Vec<usize> = own().filter(|node| !reaches(node)).chain(own().filter(reaches)).collect();
-        let mut ghosts: Vec<(u32, u64)> = own()
-            .flat_map(|node| self.entries(node))
-            .filter(|(column, _)| owner(*column) != rank)
-            .map(|(column, _)| (owner(column) as u32, column as u64))
-            .collect();
-        ghosts.sort_unstable();
-        ghosts.dedup();
-        let ids: Vec<u64> = owned.iter().map(|&node| node as u64).collect();
-        let halo = Arc::new(Halo::new(comm, &ids, &ghosts).unwrap());
-        let mut places = vec![usize::MAX; all().len()];
-        owned.iter().enumerate().for_each(|(place, &node)| places[node] = place);
-        ghosts.iter().zip(owned.len()..).for_each(|((_, node), place)| places[*node as usize] = place);
-        let rows: Vec<Vec<(usize, f64)>> = owned
-            .iter()
-            .map(|&node| {
-                let entries = self.entries(node).into_iter();
-                let mut row: Vec<_> = entries.map(|(column, value)| (places[column], value)).collect();
-                row.sort_unstable_by_key(|entry| entry.0);
-                row
-            })
-            .collect();
-        let sizes = [owned.len(), ghosts.len()];
-        let matrix = OwnedRows::new(cpu, sizes, |row| rows[row].iter().copied()).unwrap();
-        (owned, matrix, halo)
+        let n = self.n * self.n * self.layers;
+        let owner = |node: usize| self.owner(node, comm.n_ranks());
+        OwnedRows::of_global(cpu, comm, n, owner, |node| self.entries(node)).unwrap()
     }
 }
 
@@ -160,22 +132,25 @@ pub fn first_levels_of_ranks_are_made_there(device: &Cuda, scope: &Scope) {
             let (owned, host, halo) = box_of.of_rank(&cpu, &comm);
             let matrix = OwnedRows { own: host.own.copy_to(device)?, border: host.border.copy_to(device)? };
             let config = AmgConfig::default();
-            let first = AmgKernels::<f64>::amg_first_of_ranks(device, &matrix, &halo, &config).unwrap();
-            let (first, scale) = first.expect("the host made the first level");
-            let (matrix_of_next, b) = first.next();
-            let next = device.amg_next_of_ranks(matrix_of_next, b, (1, &config)).unwrap();
+            let rows = (&matrix, &halo);
+            let first = device.amg_coarsen_on_ranks(rows, None, [0.04, 0.01], &config)?;
+            let first = first.expect("the host made the first level");
+            let rows = (&first.coarse.split(device)?, first.coarse.halo());
+            let next = device.amg_coarsen_on_ranks(rows, Some(&first.nodes), [0.01, 0.005], &config)?;
             let next = next.expect("the host made the next level");
             // Prolongators reproduce constants, and their products are Galerkin's: constants have the same energy on all levels.
-            let constants = scale * box_of.energy_of_constants();
+            let constants = box_of.energy_of_constants();
             for (number, level) in [&first, &next].into_iter().enumerate() {
-                let (matrix, b) = level.next();
-                let energy = matrix.energy(b)?;
+                let weights = level.nodes.weights.to_host()?;
+                let b: Vec<f64> = weights.into_iter().map(|weight| f64::from(weight).sqrt()).collect();
+                let energy = level.coarse.energy(&b)?;
                 let is_near = (energy - constants).abs() <= 1e-4 * constants;
                 assert!(is_near, "{n_ranks} ranks, level {}: {energy} and {constants}", number + 1);
             }
-            let of_gpu = DistributedAmg::<f64, Cuda>::new(device, &matrix, &halo, None, &config).unwrap();
-            let of_host = DistributedAmg::<f64, Cpu>::new(&cpu, &host, &halo, None, &config).unwrap();
-            let [found, expected] = [of_gpu.shapes(), of_host.shapes()].map(|shapes| shapes[1].n_rows as f64);
+            let of_gpu = Amg::<f64, Cuda>::on_ranks(device, &matrix, &halo, None, &config).unwrap();
+            let of_host = Amg::<f64, Cpu>::on_ranks(&cpu, &host, &halo, None, &config).unwrap();
+            let [found, expected] = [of_gpu.hierarchy().shapes(), of_host.hierarchy().shapes()]
+                .map(|shapes| shapes[1].n_rows as f64);
             assert!(
                 (0.7..1.4).contains(&(found / expected)),
                 "{found} rows of level 1, {expected} of the host"
@@ -216,7 +191,7 @@ pub fn slivers_between_ranks_are_left_to_the_host(device: &Cuda, _: &Scope) {
             let (_, host, halo) = box_of.of_rank(&cpu, &comm);
             let matrix = OwnedRows { own: host.own.copy_to(device)?, border: host.border.copy_to(device)? };
             let config = AmgConfig::default();
-            let first = AmgKernels::<f64>::amg_first_of_ranks(device, &matrix, &halo, &config).unwrap();
+            let first = device.amg_coarsen_on_ranks((&matrix, &halo), None, [0.04, 0.01], &config)?;
             assert_eq!(first.is_none(), is_for_host, "K = {between}");
             Ok(())
         };
@@ -263,10 +238,11 @@ pub fn cycles_of_nodes_on_ranks_are_those_of_the_host(device: &Cuda, _: &Scope) 
             .flat_map(|&node| [[1.0, 0.0, along(node)], [0.0, 1.0, -along(node)]].concat())
             .collect();
         let (config, vectors) = (AmgConfig::displacements(2), Some(&*vectors));
-        let of_gpu = DistributedAmg::<f64, Cuda>::new(device, &matrix, &halo, vectors, &config).unwrap();
-        let of_host = DistributedAmg::<f64, Cpu>::new(&cpu, &host, &halo, vectors, &config).unwrap();
-        assert_eq!(of_gpu.shapes(), of_host.shapes());
-        assert_eq!(of_host.shapes()[1].n_rows, 3 * of_host.shapes()[0].n_aggregates);
+        let of_gpu = Amg::<f64, Cuda>::on_ranks(device, &matrix, &halo, vectors, &config).unwrap();
+        let of_host = Amg::<f64, Cpu>::on_ranks(&cpu, &host, &halo, vectors, &config).unwrap();
+        let shapes = of_host.hierarchy().shapes();
+        assert_eq!(of_gpu.hierarchy().shapes(), shapes);
+        assert_eq!(shapes[1].n_rows, 3 * shapes[0].n_aggregates);
         let mut random = Random::new(comm.rank() as u64);
         let r: Vec<f64> = (0..2 * owned.len()).map(|_| random.unit()).collect();
         let mut found = Buffer::from_vec(device, vec![f64::NAN; r.len()])?;

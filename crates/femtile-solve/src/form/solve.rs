@@ -48,7 +48,7 @@ impl<'m> FormProblem<'m> {
     ///
     /// # Errors
     /// [`SolveError::Setting`] for coefficients out of range, motions that nothing holds, and a method that needs a symmetric
-    /// matrix where the form has none; as [`LinearSolver::new`]; on several ranks for smoothers and cycles that they do not have.
+    /// matrix where the form has none; as [`LinearSolver::new`]; on several ranks for smoothers that they do not have.
     pub fn solve(
         &self,
         cpu: &Cpu,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use femtile_amg::{AmgDevice, LevelShape};
+use femtile_amg::AmgDevice;
 use femtile_comm::{Comm, DistributedMatrix, Halo, LocalUnknowns, OwnedRows};
 use femtile_device::Scalar;
 use femtile_linalg::precondition::Diagonal;
@@ -14,7 +14,7 @@ use super::rows::agreed;
 use crate::auto::Solves;
 use crate::check::graph_error;
 use crate::format::{Formatted, citations_of, formatted};
-use crate::preconditioner::{Level, Preconditioning};
+use crate::preconditioner::{Preconditioning, and_levels};
 use crate::system::SystemSummary;
 use crate::{AmgGraph, AmgOptions, LevelPrecision, PreconditionerConfig, SolveError, SolverConfig};
 
@@ -147,8 +147,8 @@ pub(super) fn multigrid<T: Scalar, D: AmgDevice<T>>(
     if options.graph == AmgGraph::Mesh {
         return Err(graph_error("on several ranks aggregates follow the matrix: use \"matrix\"".into()));
     }
-    let made = device.distributed_amg(matrix, halo, near_nullspace, &options.config, options.precision);
-    let (amg, shapes) =
+    let made = device.amg_on_ranks(matrix, halo, near_nullspace, &options.config, options.precision);
+    let amg =
         made.map_err(|error| match error.is_of_precision() && options.precision == LevelPrecision::F32 {
             true => SolveError::setting(
                 &["solver".into(), "amg".into(), "precision".into()],
@@ -156,11 +156,5 @@ pub(super) fn multigrid<T: Scalar, D: AmgDevice<T>>(
             ),
             false => error.into(),
         })?;
-    let level = |&LevelShape { n_rows, n_nonzeros, .. }: &LevelShape| Level {
-        n_rows,
-        n_nonzeros: Some(n_nonzeros),
-        n_patches: None,
-        format: None,
-    };
-    Ok((amg, shapes.iter().map(level).collect()))
+    Ok(and_levels(amg))
 }

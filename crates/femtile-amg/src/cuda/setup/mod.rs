@@ -24,6 +24,7 @@ use crate::patches::cuda as patches;
 use crate::setup::spectrum::share;
 use aggregate::Neighbours;
 use evolution::Evolution;
+use ranks::LocalRows;
 
 pub(crate) const LANES: Header = LANES_HEADER;
 /// Threads of a block.
@@ -87,6 +88,50 @@ impl<'a, H: Scalar> Rows<'a, H> {
     }
 }
 
+/// Aggregates of the rows of a rank, and the data that they were found from.
+pub(super) struct Grouped<H: Scalar> {
+    pub parts: DeviceAggregates<Cuda>,
+    pub diagonal: Buffer<H, Cuda>,
+    /// As [`aggregate::strong`], for the owned columns.
+    strong: Numbers,
+    /// As [`matrix::Matrix::is_doubtful`].
+    pub is_doubtful: Option<Numbers>,
+    /// The largest eigenvalue of the block of owned columns.
+    pub largest: f64,
+}
+
+impl<H: Scalar> Grouped<H> {
+    /// Groups nodes, none for those of the finest level; `border` if the rank has ghosts. None if the host has to do it.
+    fn new(
+        own: &Rows<'_, H>,
+        border: Option<&LocalRows<'_, H>>,
+        nodes: Option<&Nodes<Cuda>>,
+        (thresholds, config): ([f64; 2], &AmgConfig),
+        by: &Grouping<'_, Cuda>,
+    ) -> Result<Option<Self>, LinalgError> {
+        let Some(matrix::Matrix { diagonal, lanczos, is_doubtful }) = matrix::look(own, nodes)? else {
+            return Ok(None);
+        };
+        if nodes.is_none() && is_doubtful.is_some() && evolution::has_opposed(own, &diagonal)? {
+            return Ok(None);
+        }
+        let lumped = border.filter(|_| is_doubtful.is_some()).map(LocalRows::lumped).transpose()?;
+        let Some(rows) = Rows::new(lumped.as_ref().unwrap_or(own.a)) else { return Ok(None) };
+        let on_graph = match by {
+            Grouping::Graph(graph) => Neighbours::on_graph(&rows, &diagonal, thresholds, graph)?,
+            _ => {
+                let (weights, marks) = (nodes.map(|nodes| &nodes.weights), is_doubtful.as_ref());
+                let evolution = Evolution::of(&rows, &diagonal, marks, weights, thresholds[0])?;
+                Some(Neighbours::new(&rows, &diagonal, evolution.as_ref(), thresholds)?)
+            }
+        };
+        let Some(graph) = on_graph else { return Ok(None) };
+        let Some(parts) = aggregates::<H>(&graph, config, by)? else { return Ok(None) };
+        let (strong, largest) = (graph.strong, lanczos.end()?);
+        Ok(Some(Self { parts, diagonal, strong, is_doubtful, largest }))
+    }
+}
+
 /// Sets up the next level of a matrix with these nodes, none for the finest level. Returns none for a matrix
 /// that is invalid, has too long a row or has modes of slivers, and if patches cannot consist of whole
 /// aggregates. The host then does the work or reports the error.
@@ -97,47 +142,34 @@ pub(super) fn coarsen<H: Scalar>(
     (a, nodes): (&Csr<H, Cuda>, Option<&Nodes<Cuda>>),
     thresholds: [f64; 2],
     config: &AmgConfig,
-    by: Grouping<'_, Cuda>,
+    by: &Grouping<'_, Cuda>,
 ) -> Result<Option<Coarsened<H, Cuda>>, LinalgError> {
     let Some(rows) = Rows::new(a) else { return Ok(None) };
-    let weights = nodes.map(|nodes| &nodes.weights);
-    let Some(matrix) = matrix::look(&rows, nodes)? else { return Ok(None) };
-    let (diagonal, is_doubtful) = (&matrix.diagonal, matrix.is_doubtful.as_ref());
-    if nodes.is_none() && is_doubtful.is_some() && evolution::has_opposed(&rows, diagonal)? {
-        return Ok(None);
-    }
-    let evolved = is_doubtful.filter(|_| !matches!(by, Grouping::Graph(_)));
-    let on_graph = match by {
-        Grouping::Graph(graph) => Neighbours::on_graph(&rows, diagonal, thresholds, graph)?,
-        _ => {
-            let evolution = Evolution::of(&rows, diagonal, evolved, weights, thresholds[0])?;
-            Some(Neighbours::new(&rows, diagonal, evolution.as_ref(), thresholds)?)
-        }
-    };
-    let Some(graph) = on_graph else { return Ok(None) };
-    let Some(parts) = grouped::<H>(&graph, config, by)? else { return Ok(None) };
-    let marks = nodes.map_or(is_doubtful, |nodes| nodes.from_doubtful.as_ref());
+    let Some(grouped) = Grouped::new(&rows, None, nodes, (thresholds, config), by)? else { return Ok(None) };
+    let Grouped { parts, diagonal, strong, is_doubtful, largest } = grouped;
+    let marks = nodes.map_or(is_doubtful.as_ref(), |nodes| nodes.from_doubtful.as_ref());
     let from_doubtful = marks.map(|marks| evolution::inherited(marks, &parts)).transpose()?;
-    let largest = matrix.lanczos.end()?;
-    let level = Numbered { rows, diagonal, strong: &graph.strong, parts, weights, from_doubtful };
+    let weights = nodes.map(|nodes| &nodes.weights);
+    let level = Numbered { rows, diagonal: &diagonal, strong: &strong, parts, weights, from_doubtful };
     if config.smoother.has_patches() {
+        let evolved = is_doubtful.as_ref().filter(|_| !matches!(by, Grouping::Graph(_)));
         return patches::coarsen(level, evolved, (thresholds, largest), config.smoother);
     }
     level.coarsen(largest)
 }
 
 /// Returns the aggregates of a level, with patches for patch smoothers; none if there are none, or the host must form patches.
-fn grouped<H: Scalar>(
+fn aggregates<H: Scalar>(
     graph: &Neighbours<'_>,
     config: &AmgConfig,
-    by: Grouping<'_, Cuda>,
+    by: &Grouping<'_, Cuda>,
 ) -> Result<Option<DeviceAggregates<Cuda>>, LinalgError> {
     let has_patches = config.smoother.has_patches();
     if let Grouping::Known(known) = by
         && known.of_node.len() == graph.linked.n
         && known.order.is_some() == has_patches
     {
-        return Ok(Some(known.clone()));
+        return Ok(Some(DeviceAggregates::clone(known)));
     }
     let mut parts = graph.linked.aggregates(config.least_aggregate)?;
     if parts.n == 0 {
@@ -174,6 +206,7 @@ impl<H: Scalar> Numbered<'_, H> {
         let Some(coarse) = product::product(&r, &ap)? else { return Ok(None) };
         let coarse = prolong::sorted(coarse)?;
         let nodes = Nodes { weights: coarse_weights, from_doubtful };
-        Ok(Some(Coarsened { inverse_diagonal, patched: None, largest, p, r, coarse, parts, nodes }))
+        let (patched, halo) = (None, None);
+        Ok(Some(Coarsened { inverse_diagonal, patched, largest, p, r, coarse, halo, parts, nodes }))
     }
 }

@@ -25,7 +25,7 @@ fn program<H: Scalar>() -> Specialisation {
 }
 
 /// The constant, cut to parts: `sums` are their weights, `weights` those of nodes.
-pub(super) fn tentative<H: Scalar>(
+pub(crate) fn tentative<H: Scalar>(
     parts: &DeviceAggregates<Cuda>,
     weights: Option<&Numbers>,
     sums: &Numbers,

@@ -8,11 +8,11 @@ use femtile_linalg::LinalgError;
 use femtile_linalg::vector::scan;
 use femtile_sparse::csr::Csr;
 
-use super::aggregate::Neighbours;
-use super::evolution::{self, Evolution};
-use super::{LANES, Numbers, Rows, THREADS, aggregate, by_lanes, graph, matrix, product, prolong};
+use super::{
+    Grouped, LANES, Numbers, Rows, THREADS, aggregate, by_lanes, evolution, graph, matrix, product, prolong,
+};
 use crate::AmgConfig;
-use crate::kernels::{DeviceAggregates, Nodes};
+use crate::kernels::{DeviceAggregates, Grouping, Nodes};
 use crate::setup::spectrum::share;
 
 pub(super) static RANKS: Program =
@@ -38,20 +38,6 @@ pub(in crate::cuda) struct LocalRows<'a, H: Scalar> {
     border: Rows<'a, H>,
 }
 
-/// Aggregates of the rows of a rank, and the data that they were found from.
-pub(in crate::cuda) struct Grouped<H: Scalar> {
-    /// Those of rows beside ghosts, and of their neighbours, are the last.
-    pub parts: DeviceAggregates<Cuda>,
-    pub weights: Numbers,
-    pub diagonal: Buffer<H, Cuda>,
-    /// As [`aggregate::strong`], for the owned columns.
-    strong: Numbers,
-    /// The largest eigenvalue of the block of owned columns.
-    pub largest: f64,
-    /// Whether positive entries may hide the direction of strong coupling, as those of slivers do.
-    pub is_doubtful: bool,
-}
-
 /// Data of own nodes, then of ghosts.
 pub(in crate::cuda) struct OwnedAndGhosts<H: Scalar> {
     /// Their places among the nodes of the next level.
@@ -64,8 +50,9 @@ pub(in crate::cuda) struct OwnedAndGhosts<H: Scalar> {
 }
 
 impl<'a, H: Scalar> LocalRows<'a, H> {
-    /// None if offsets have 64 bits.
+    /// None if offsets have 64 bits, or those of both together need them.
     pub fn new(own: &'a Csr<H, Cuda>, border: &'a Csr<H, Cuda>) -> Option<Self> {
+        u32::try_from(own.n_nonzeros() + border.n_nonzeros()).ok()?;
         Some(Self { own: Rows::new(own)?, border: Rows::new(border)? })
     }
 
@@ -102,7 +89,7 @@ impl<'a, H: Scalar> LocalRows<'a, H> {
 
     /// Returns the owned columns of the first level, with entries of ghosts added to the diagonal, so that
     /// constants are smooth there too.
-    fn lumped(&self) -> Result<Csr<H, Cuda>, LinalgError> {
+    pub(super) fn lumped(&self) -> Result<Csr<H, Cuda>, LinalgError> {
         let device = self.own.device;
         let mut values = Buffer::zeros(device, self.own.a.n_nonzeros())?;
         let (own, border, first) = self.structures();
@@ -113,33 +100,21 @@ impl<'a, H: Scalar> LocalRows<'a, H> {
         self.own.a.with_values(values)
     }
 
-    /// Returns aggregates within the rank, of the nodes of the first level or of those given; none if the
-    /// host has to find them.
+    /// Returns aggregates within the rank, of the nodes of the first level or of those given, and their weights; none if the
+    /// host has to find them. Those of rows beside ghosts, and of their neighbours, are the last.
+    #[allow(clippy::type_complexity)]
     pub fn grouped(
         &self,
         nodes: Option<&Nodes<Cuda>>,
         thresholds: [f64; 2],
         config: &AmgConfig,
-    ) -> Result<Option<Grouped<H>>, LinalgError> {
-        let Some(found) = matrix::look(&self.own, nodes)? else { return Ok(None) };
-        let (diagonal, is_doubtful) = (found.diagonal, found.is_doubtful);
-        if is_doubtful.is_some() && evolution::has_opposed(&self.own, &diagonal)? {
-            return Ok(None);
-        }
-        let lumped = is_doubtful.as_ref().map(|_| self.lumped()).transpose()?;
-        let Some(rows) = Rows::new(lumped.as_ref().unwrap_or(self.own.a)) else { return Ok(None) };
-        let evolution = Evolution::of(&rows, &diagonal, is_doubtful.as_ref(), None, thresholds[0])?;
-        let Neighbours { strong, linked } =
-            Neighbours::new(&rows, &diagonal, evolution.as_ref(), thresholds)?;
-        let parts = linked.aggregates(config.least_aggregate)?;
-        if parts.n == 0 {
-            return Ok(None);
-        }
-        let parts = self.inner_first(parts)?;
-        let weights = aggregate::weigh(&parts, nodes.map(|nodes| &nodes.weights))?;
-        let largest = found.lanczos.end()?;
-        let is_doubtful = is_doubtful.is_some();
-        Ok(Some(Grouped { parts, weights, diagonal, strong, largest, is_doubtful }))
+    ) -> Result<Option<(Grouped<H>, Numbers)>, LinalgError> {
+        let how = (thresholds, config);
+        let found = Grouped::new(&self.own, Some(self), nodes, how, &Grouping::Connections)?;
+        let Some(mut grouped) = found else { return Ok(None) };
+        grouped.parts = self.inner_first(grouped.parts)?;
+        let weights = aggregate::weigh(&grouped.parts, nodes.map(|nodes| &nodes.weights))?;
+        Ok(Some((grouped, weights)))
     }
 
     /// The parts in an order in which those of rows beside ghosts, and of their neighbours, are the last.
@@ -236,19 +211,6 @@ fn appended<E: Element>(
     // SAFETY: the kernel is one of these two, for entries of its type; the result has an entry for each of both.
     unsafe { device.launch(program, &kernel, Launch::over(n, THREADS), arguments) }?;
     Ok(to)
-}
-
-/// Returns the tentative prolongator of the owned rows; `weights` are those of their nodes.
-pub(in crate::cuda) fn tentative<H: Scalar>(
-    grouped: &Grouped<H>,
-    weights: Option<&Numbers>,
-) -> Result<Buffer<H, Cuda>, LinalgError> {
-    prolong::tentative(&grouped.parts, weights, &grouped.weights)
-}
-
-/// The transpose; none if offsets have 64 bits.
-pub(in crate::cuda) fn transpose<H: Scalar>(p: &Csr<H, Cuda>) -> Result<Option<Csr<H, Cuda>>, LinalgError> {
-    prolong::transpose(p)
 }
 
 /// Some rows of a matrix; none if its offsets have 64 bits.

@@ -1,9 +1,5 @@
 //! Nodes of several rows: a plate of springs with its rigid motions as near-nullspace.
 
-use femtile_comm::DistributedMatrix;
-use femtile_linalg::krylov::Stop;
-use femtile_linalg::krylov::cg::{ConjugateGradient, KrylovConfig};
-
 use super::*;
 
 /// Springs between neighbouring points of a lattice, also along diagonals, of the stiffness of their reciprocal length; points
@@ -66,23 +62,24 @@ impl Plate {
 type Owner = fn([usize; 2], [usize; 2]) -> usize;
 
 /// The rows, the multigrid and the numbers of rows of a rank.
-type OfRank = (DistributedMatrix<f64, Cpu>, DistributedAmg<f64, Cpu>, Vec<usize>);
+type OfRank = (DistributedMatrix<f64, Cpu>, Amg<f64, Cpu>, Vec<usize>);
 
 fn set_up(comm: &Comm, plate: &Plate, owner: Owner, config: &AmgConfig) -> Result<OfRank, AmgError> {
     let owner = |row: usize| owner(plate.place(row), plate.n);
     let (owned, matrix, halo) = of_rank(comm, plate.n_rows(), owner, |row| plate.entries(row));
     let cpu = matrix.own.values().device().clone();
     let motions: Vec<f64> = owned.iter().flat_map(|&row| plate.motions(row)).collect();
-    let amg = DistributedAmg::new(&cpu, &matrix, &halo, Some(&motions), config)?;
+    let amg = Amg::on_ranks(&cpu, &matrix, &halo, Some(&motions), config)?;
     let a = DistributedMatrix::new(Box::new(matrix.own), matrix.border, halo)?;
     Ok((a, amg, owned))
 }
 
 /// Iterations to 1e-10 for a force along y, and the sizes of the levels.
-fn solve(n_ranks: usize, n: [usize; 2], owner: Owner) -> (usize, Vec<LevelShape>) {
+fn solve_plate(n_ranks: usize, n: [usize; 2], owner: Owner, cycle: Cycle) -> (usize, Vec<LevelShape>) {
     let (plate, found) = (Plate { n }, Mutex::new((0, Vec::new())));
     let work = |comm: Comm| -> Result<(), AmgError> {
-        let (a, amg, owned) = set_up(&comm, &plate, owner, &AmgConfig::displacements(2))?;
+        let (a, amg, owned) =
+            set_up(&comm, &plate, owner, &AmgConfig { cycle, ..AmgConfig::displacements(2) })?;
         let force = |&row: &usize| f64::from(u8::from(row % 2 == 1 && plate.place(row)[0] > 0));
         let b = Buffer::from_vec(a.device(), owned.iter().map(force).collect()).map_err(LinalgError::from)?;
         let mut x = Buffer::zeros(a.device(), owned.len()).map_err(LinalgError::from)?;
@@ -90,7 +87,7 @@ fn solve(n_ranks: usize, n: [usize; 2], owner: Owner) -> (usize, Vec<LevelShape>
         let outcome = ConjugateGradient::new(config).solve(&mut x, &a, &amg, &b, &comm, &mut ())?;
         assert_eq!(outcome.stop, Stop::Converged);
         assert!(outcome.true_relative_residual < 1e-9);
-        *found.lock().unwrap() = (outcome.iterations, amg.shapes().to_vec());
+        *found.lock().unwrap() = (outcome.iterations, amg.hierarchy().shapes().to_vec());
         Ok(())
     };
     threads::run(n_ranks, work, work).unwrap();
@@ -109,9 +106,9 @@ fn strips(n_ranks: usize) -> Owner {
 #[test]
 fn rigid_motions_take_about_the_iterations_of_one_rank() {
     for n in [[60, 40], [280, 240]] {
-        let (of_one, _) = solve(1, n, |_, _| 0);
+        let (of_one, _) = solve_plate(1, n, |_, _| 0, Cycle::V);
         for n_ranks in [2, 3, 4] {
-            let (iterations, shapes) = solve(n_ranks, n, strips(n_ranks));
+            let (iterations, shapes) = solve_plate(n_ranks, n, strips(n_ranks), Cycle::V);
             let is_few = iterations as f64 <= 1.3 * of_one as f64 + 1.0;
             assert!(is_few, "{iterations} iterations on {n_ranks} ranks, {of_one} on one, {n:?}");
             // Of the larger plate two levels are divided.
@@ -119,6 +116,14 @@ fn rigid_motions_take_about_the_iterations_of_one_rank() {
             assert_eq!(shapes[1].n_rows, 3 * shapes[0].n_aggregates);
         }
     }
+}
+
+#[test]
+fn k_cycles_take_fewer_iterations_on_ranks_too() {
+    let n = [280, 240];
+    let [v, k] = [Cycle::V, Cycle::K].map(|cycle| solve_plate(4, n, strips(4), cycle));
+    assert!(k.1[1].n_rows > FEW_ROWS, "two levels are divided");
+    assert!(k.0 < v.0, "{} iterations with K cycles, {} with V cycles", k.0, v.0);
 }
 
 #[test]
@@ -153,9 +158,7 @@ fn nodes_on_two_ranks_and_wrong_vectors_are_refused() {
         let refused = |owner: &dyn Fn(usize) -> usize, n_vectors: usize| {
             let (owned, matrix, halo) = of_rank(&comm, plate.n_rows(), owner, |row| plate.entries(row));
             let vectors = vec![1.0; owned.len() * n_vectors];
-            DistributedAmg::<f64, Cpu>::new(&cpu, &matrix, &halo, Some(&vectors), &config)
-                .unwrap_err()
-                .to_string()
+            Amg::<f64, Cpu>::on_ranks(&cpu, &matrix, &halo, Some(&vectors), &config).unwrap_err().to_string()
         };
         let error = refused(&|row| usize::from(row > 30), 3);
         assert!(error.contains("give each node to one"), "{error}");

@@ -178,7 +178,7 @@ fn reactions_exchange_and_coefficients_are_no_scaling() {
     ];
     for (name, entries) in cases {
         let solver = AmgSolver::<f32, _>::from_matrix(&matrix(rows, &entries), None, &config).unwrap();
-        assert!(solver.hierarchy().factors.is_none(), "{name}");
+        assert!(solver.amg.levels.factors.is_none(), "{name}");
     }
 }
 

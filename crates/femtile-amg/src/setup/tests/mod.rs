@@ -13,6 +13,7 @@ use super::galerkin::galerkin;
 use super::graph::{Aggregates, Graph, NONE};
 use super::independent_set::{Visit, independent_set};
 use super::prolong::Smoothing;
+use super::rank_matrix::RankMatrix;
 use super::rows::{RowAccess, Rows};
 use super::spectrum::{HARMLESS, Scaling};
 use super::strength::Strength;
@@ -184,7 +185,7 @@ proptest! {
 
     #[test]
     fn no_eigenvalue_exceeds_the_scaling_by_a_harmful_factor(a in matrices()) {
-        let Scaling { inverse_diagonal: inverse, largest, .. } = Scaling::new(&a, &diagonal(&a));
+        let Scaling { inverse_diagonal: inverse, largest, .. } = Scaling::new(&RankMatrix::whole(a.clone()).unwrap(), &diagonal(&a), 1).unwrap();
         for (row, inverse) in inverse.into_iter().enumerate() {
             let sum = a.row(row).1.iter().map(|v| v.abs()).sum::<f64>() * inverse;
             prop_assert!(sum <= HARMLESS * largest * (1.0 + 1e-12));
@@ -216,13 +217,14 @@ fn prolongator(a: &Rows<f64>) -> (Rows<f64>, Tentative<f64>) {
     let b = NearNullspace::constants(a.n_rows(), 1);
     let tentative = Tentative::new(&b, &aggregates, 1);
     let (is_strong, aggregates) = (is_strong.as_slice(), &aggregates);
-    let (tentative_ref, b) = (&tentative, b.values.as_slice());
+    let b = b.values.as_slice();
     let p = Smoothing {
         a,
         is_strong,
         is_dense: &[],
         aggregates,
-        tentative: tentative_ref,
+        tentative: &tentative.values,
+        n_vectors: 1,
         b,
         block: 1,
         largest: 2.0,
@@ -389,7 +391,8 @@ fn the_prolongator_reproduces_a_near_nullspace_that_is_not_constant_beside_weak_
         is_strong,
         is_dense: &[],
         aggregates,
-        tentative: &tentative,
+        tentative: &tentative.values,
+        n_vectors: 1,
         b: of_b,
         block: 1,
         largest: 2.0,

@@ -3,21 +3,18 @@
 //! Every rank gathers the rows of clusters at borders and finds the same modes there. A mode belongs to the
 //! rank of its first node. Clusters within a rank are local.
 
-mod shared;
-
 use femtile_comm::Comm;
 use femtile_device::Scalar;
 use femtile_linalg::LinalgError;
 
 use super::exchange::Id;
-use super::level::RankMatrix;
-use super::totals;
+use super::gather::GatheredRows;
 use crate::setup::local_modes::{are_few, has_opposed, joined_to_ghosts, modes_of_clusters};
+use crate::setup::rank_matrix::{RankMatrix, totals};
 use crate::setup::rows::{RowAccess, Rows};
-use shared::Shared;
 
 /// The modes on the rows of a rank.
-pub(super) struct RankModes<H> {
+pub(crate) struct RankModes<H> {
     /// Columns of the rank's own modes, then of those of other ranks.
     pub rows: Rows<H>,
     /// Number of own modes.
@@ -40,35 +37,49 @@ impl<H: Scalar> RankModes<H> {
     }
 }
 
-/// Returns the modes on the rows of a rank, on all ranks or on none. `own` are the owned columns; the
+/// Returns further columns of the prolongator on the rows of a rank, see [`modes_of_clusters`], on all ranks or on none. The
 /// diagonal and the near-nullspace b include ghosts. Collective.
 ///
 /// # Cost
-/// As [`crate::setup::local_modes::local_modes`], and one sum. If there are slivers, each rank also has the
-/// rows of border clusters of all ranks.
-pub(super) fn modes_of_ranks<H: Scalar>(
+/// A pass over the non-zeros, and one sum. If there are slivers, two more passes, and each rank also has the rows of border
+/// clusters of all ranks.
+pub(crate) fn local_modes<H: Scalar>(
     matrix: &RankMatrix<H>,
-    own: &Rows<H>,
-    (diagonal, b): (&[H], &[f64]),
+    diagonal: &[H],
+    b: &[f64],
 ) -> Result<Option<RankModes<H>>, LinalgError> {
     let (comm, n) = (matrix.halo.comm(), matrix.n_owned());
     let [is_opposed] = comm.any([has_opposed(&matrix.rows, diagonal, b)])?;
     if !is_opposed {
         return Ok(None);
     }
-    let is_shared = joined_to_ghosts(&matrix.rows, diagonal, b);
-    let shared = Shared::gathered(matrix, &is_shared)?;
+    let is_shared = match matrix.is_whole() {
+        true => vec![false; n],
+        false => joined_to_ghosts(&matrix.rows, diagonal, b),
+    };
+    let shared = GatheredRows::new(matrix, |row| is_shared[row])?;
     // Rows in which b is zero have no modes.
     let b_within = |row: usize| if is_shared[row] { 0.0 } else { b[row] };
-    let within = modes_of_clusters(own, &diagonal[..n], &(0..n).map(b_within).collect::<Vec<_>>());
+    let b_within: Vec<f64> = (0..n).map(b_within).collect();
+    let within = modes_of_clusters(&matrix.own(), &diagonal[..n], &b_within);
     let modes = joined(&shared, &within, [comm.rank(), comm.n_ranks()]);
     let [n_modes, n_rows] = totals(comm, [modes.n, n])?;
     Ok(are_few(n_modes, n_rows).then_some(modes))
 }
 
 /// The modes on the rows of a rank: those of clusters that ranks share, and those `within` it.
-fn joined<H: Scalar>(shared: &Shared<H>, within: &Rows<H>, [rank, n_ranks]: [usize; 2]) -> RankModes<H> {
-    let modes = shared.modes();
+fn joined<H: Scalar>(
+    shared: &GatheredRows<H>,
+    within: &Rows<H>,
+    [rank, n_ranks]: [usize; 2],
+) -> RankModes<H> {
+    let diagonal: Vec<H> = (0..shared.a.n_rows())
+        .map(|row| {
+            let (columns, values) = shared.a.row(row);
+            columns.iter().position(|&column| column as usize == row).map_or(H::ONE, |at| values[at])
+        })
+        .collect();
+    let modes = modes_of_clusters(&shared.a, &diagonal, &vec![1.0; diagonal.len()]);
     let none = || Rows { n_cols: within.n_cols, offsets: vec![0], columns: Vec::new(), values: Vec::new() };
     let (mut own, mut foreign, mut others) = (none(), none(), Vec::new());
     let mut counts = vec![0; n_ranks];
