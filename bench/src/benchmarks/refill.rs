@@ -7,7 +7,7 @@
 
 use femtile::device::cuda::measure;
 use femtile::device::{Buffer, Cpu, Cuda};
-use femtile::fem::{Assembly, AssemblyKernels, Coefficient, Form};
+use femtile::fem::{Assembly, AssemblyKernels, Coefficient, DeviceState, Form};
 use femtile::linalg::LinearOperator;
 use femtile::linalg::sparse::ell_warp::IndexKind;
 use femtile::linalg::sparse::{Csr, EllWarp, EllWarpConfig, StoredMatrix};
@@ -100,7 +100,7 @@ fn on_cpu<M: StoredMatrix<Cpu>>(
     let mut samples = Samples::default();
     let bandwidth = between_bandwidths(cpu, || {
         for _ in 0..options.repeats(9).div_ceil(super::ROUNDS) {
-            samples.time(|| assembly.fill(&mut system, &problem))?;
+            samples.time(|| assembly.fill(&mut system, &problem, DeviceState::default()))?;
         }
         Ok(())
     })?;
@@ -188,13 +188,15 @@ where
     for coefficients in Coefficients::all(mesh) {
         let form = coefficients.form(mesh, &boundary);
         let problem = assembly.prepare(&form)?;
-        assembly.fill(&mut system, &problem)?;
+        assembly.fill(&mut system, &problem, DeviceState::default())?;
         let (mut kernel, mut whole) = (Samples::default(), Samples::default());
         for _ in 0..options.repeats(30) {
-            let several = || (0..IN_A_ROW).try_for_each(|_| assembly.queue(&mut system, &problem));
+            let several = || {
+                (0..IN_A_ROW).try_for_each(|_| assembly.queue(&mut system, &problem, DeviceState::default()))
+            };
             kernel.push(device.time(several)? / IN_A_ROW as f64);
         }
-        assembly.check(&mut system, &problem)?;
+        assembly.check(&mut system, &problem, DeviceState::default())?;
         for _ in 0..options.repeats(30) {
             whole.time(|| assembly.refill(&mut system, &form))?;
         }

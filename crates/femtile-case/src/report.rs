@@ -2,6 +2,7 @@ use std::collections::BTreeMap;
 
 use femtile_device::{MemoryUse, part};
 use femtile_linalg::krylov::Stop;
+use femtile_linalg::krylov::cg::CgOutcome;
 use femtile_mesh::check::CheckReport;
 use femtile_mesh::io::FileSum;
 use femtile_solve::{Level, PartitionQuality, RanksUsed, Solution};
@@ -47,7 +48,7 @@ pub struct Report {
 }
 
 /// The mesh as it was solved on.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct MeshReport {
     /// Nodes, without orphans.
     pub n_nodes: usize,
@@ -60,7 +61,7 @@ pub struct MeshReport {
 }
 
 /// The space of finite elements.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct SpaceReport {
     /// Degrees of freedom of all components, constrained ones included.
     pub n_dofs: usize,
@@ -127,6 +128,43 @@ pub struct SolveReport {
     /// The levels of multigrid, the finest first; none without it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub levels: Vec<LevelReport>,
+}
+
+impl SolveReport {
+    /// Returns the report of a solve without an iteration, after these steps.
+    pub(crate) fn new(iterations: usize, stop: Stop) -> Self {
+        Self {
+            iterations,
+            stop,
+            relative_residual: f64::NAN,
+            true_relative_residual: f64::NAN,
+            algebraic_error_estimate: None,
+            discretization_error_estimate: None,
+            discretization_error_relative: None,
+            energy_norm: f64::NAN,
+            residuals: Vec::new(),
+            operator: None,
+            geometry: BTreeMap::new(),
+            format_reason: None,
+            preconditioner: None,
+            preconditioner_reason: None,
+            nonlinear: None,
+            start: None,
+            levels: Vec::new(),
+        }
+    }
+
+    /// Returns what the outcome of an iteration tells.
+    pub(crate) fn of_outcome(outcome: &CgOutcome) -> Self {
+        Self {
+            relative_residual: outcome.relative_residual,
+            true_relative_residual: outcome.true_relative_residual,
+            algebraic_error_estimate: outcome.energy_error,
+            energy_norm: outcome.energy_norm,
+            residuals: outcome.residuals.clone(),
+            ..Self::new(outcome.iterations, outcome.stop)
+        }
+    }
 }
 
 /// How an equation whose coefficients depend on u was solved.
@@ -300,6 +338,27 @@ pub(crate) fn overflows(energy_norm: f64, functionals: &BTreeMap<String, f64>) -
 }
 
 impl Report {
+    /// Returns the report of a run of which nothing is known but the program.
+    pub(crate) fn of_run() -> Self {
+        Self {
+            mesh: MeshReport::default(),
+            space: SpaceReport::default(),
+            solve: SolveReport::new(0, Stop::Converged),
+            ranks: None,
+            time: None,
+            files: BTreeMap::new(),
+            functionals: BTreeMap::new(),
+            timings_s: Timings::default(),
+            memory_bytes: MemoryReport::of_device(None),
+            device: String::new(),
+            device_reason: String::new(),
+            kernel_launches: 0,
+            warnings: Vec::new(),
+            citations: Vec::new(),
+            version: env!("CARGO_PKG_VERSION").into(),
+        }
+    }
+
     /// Describes a solution of a stationary case on a mesh that was checked.
     pub(crate) fn of_solution(
         case: &Case,
@@ -330,15 +389,6 @@ impl Report {
                 components: n_components,
             },
             solve: SolveReport {
-                iterations: outcome.iterations,
-                stop: outcome.stop,
-                relative_residual: outcome.relative_residual,
-                true_relative_residual: outcome.true_relative_residual,
-                algebraic_error_estimate: outcome.energy_error,
-                discretization_error_estimate: None,
-                discretization_error_relative: None,
-                energy_norm: outcome.energy_norm,
-                residuals: outcome.residuals.clone(),
                 operator: Some(solution.operator().into()),
                 geometry: solution.geometries().iter().map(|(way, n)| (way.name(), *n)).collect(),
                 format_reason: solution.format_reason().map(str::to_owned),
@@ -347,19 +397,17 @@ impl Report {
                 nonlinear: solution.nonlinear().map(NonlinearReport::from),
                 start: solution.has_full_start().then_some("full multigrid"),
                 levels: solution.levels().iter().map(LevelReport::from).collect(),
+                ..SolveReport::of_outcome(outcome)
             },
             ranks: solution.ranks().map(RanksReport::from),
-            time: None,
-            files: BTreeMap::new(),
             functionals,
-            timings_s: Timings::default(),
             memory_bytes: MemoryReport::of_device(memory),
             device: solution.device().into(),
             device_reason: solution.device_reason().into(),
             kernel_launches: solution.kernel_launches(),
             warnings,
             citations: solution.citations().iter().map(|key| (*key).into()).collect(),
-            version: env!("CARGO_PKG_VERSION").into(),
+            ..Self::of_run()
         })
     }
 

@@ -11,14 +11,16 @@ mod evaluation;
 pub mod forms;
 pub mod functionals;
 pub mod recovery;
+mod right_side;
 mod source_totals;
 pub mod tensor;
 
 pub use assembly::{
-    AssembledSystem, Assembly, AssemblyKernels, AssemblyProblem, DeviceState, assemble,
+    AssembledSystem, Assembly, AssemblyKernels, AssemblyProblem, DeviceState, WithoutMatrix, assemble,
     assemble_interruptible, cuda_specialisations,
 };
 pub use constraints::Constraints;
 pub use error::FemError;
-pub use forms::{BoundaryCondition, Coefficient, Condition, Form, PointFunction, Slopes, State};
+pub use forms::{BoundaryCondition, Coefficient, Condition, Conditions, Form, PointFunction, Slopes, State};
+pub use right_side::load;
 pub use source_totals::SourceTotals;

@@ -59,7 +59,7 @@ impl SourceTotals {
                 (Evaluation::on_simplices(space, spread(mesh.dimension(), n_points)), n_points)
             }
         };
-        let coarse = Evaluation::new(space, source_rule(space, form, CellRule::default()));
+        let coarse = Evaluation::new(space, source_rule(space, form.source, CellRule::default()));
         let source = Compiled::scalar("source", source, mesh)?;
         let by_cell = |evaluation: &Evaluation<'_>| {
             evaluation.map(|found, points| {

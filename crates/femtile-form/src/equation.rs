@@ -188,11 +188,6 @@ impl Equation {
         self.text.coefficients.keys().map(String::as_str)
     }
 
-    /// Returns the names of its terms on the boundary.
-    pub fn boundary_terms(&self) -> impl Iterator<Item = &str> {
-        self.text.boundary.keys().map(String::as_str)
-    }
-
     pub(crate) fn failure(&self, message: String) -> FormError {
         FormError::Equation { equation: self.name.clone(), message }
     }

@@ -1,12 +1,11 @@
 use femtile_expression::Expression;
 use femtile_fem::functionals::{self, Line};
-use femtile_fem::recovery::IsInterrupted;
+use femtile_fem::recovery::{IsInterrupted, RecoveredGradient};
 use femtile_fem::{FemError, Form};
 use femtile_linalg::LinalgError;
 use femtile_matrix_free::CellRule;
 use femtile_space::{Space, TensorSpace};
 
-use crate::RecoveredGradient;
 use crate::distributed_solution::DistributedSolution;
 
 /// One component of a solution, with the form that it solves.
@@ -213,7 +212,7 @@ impl<'s> Component<'s> {
                 "gradients are recovered on a mesh that every rank has, and this one is in parts".into();
             return Err(LinalgError::Setting { field: "ranks", message }.into());
         }
-        RecoveredGradient::new(self, is_interrupted)
+        RecoveredGradient::new_interruptible(self.on()?, &self.form, self.values, is_interrupted)
     }
 
     /// Returns $\sqrt{\int (u - u_*)^2}$ for an exact solution.

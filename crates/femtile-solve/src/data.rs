@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use femtile_fem::recovery::ErrorEstimate;
 use femtile_mesh::io::vtu::{LagrangeCells, WriteOptions, lattice, write, write_lagrange};
 use femtile_mesh::{CellKind, Field, Mesh};
-use femtile_space::TensorSpace;
+use femtile_space::Space;
 
 use crate::discretization::Discretization;
-use crate::output::{at_points, even_points, order_of, scalar};
+use crate::output::{AtPoints, NodalField, at_points, is_linear, nodal_fields, scalar};
 use crate::{Fields, SolveError};
 
 /// A solution with its mesh, as its file for ParaView has it.
@@ -120,41 +121,33 @@ impl SolutionData {
         }
     }
 
-    /// Creates the data of components on a space, with fields computed from them.
+    /// Creates the data of components, with fields computed from them.
     pub(crate) fn of_components(
         discretization: &Discretization<'_>,
         components: &[Vec<f64>],
         fields: &Fields,
     ) -> Result<Self, SolveError> {
-        let error = fields.error_estimate().map(|estimate| ("error".into(), scalar(&estimate.cells)));
-        if let Some(space) = discretization.space() {
-            return Self::of_space(space, components, fields, error);
-        }
-        let vectors = fields
-            .vectors
-            .iter()
-            .map(|(name, values)| (name.clone(), Field { n_components: 3, values: values.clone() }));
-        let u = [("u".into(), scalar(&components[0]))];
-        Ok(Self::at_nodes(discretization.mesh(), u.into_iter().chain(vectors), error))
+        let space = Space::of(discretization.mesh(), discretization.space())?;
+        Self::of_fields(&space, &nodal_fields(components, fields), fields.error_estimate())
     }
 
-    fn of_space(
-        space: &TensorSpace<'_>,
-        components: &[Vec<f64>],
-        fields: &Fields,
-        error: Option<(String, Field)>,
+    /// Creates the data of fields on a space, with errors of the cells.
+    pub(crate) fn of_fields(
+        space: &Space<'_>,
+        fields: &[NodalField<'_>],
+        error: Option<&ErrorEstimate>,
     ) -> Result<Self, SolveError> {
-        let (mesh, order, even) = (space.mesh(), order_of(space), even_points(space)?);
-        let (points, cells) = (even.points(), even.cells());
-        let cells = LagrangeCells { kind: mesh.kind, order, points: &points, cells: &cells }.in_vtk_order();
-        let mut point_fields = BTreeMap::from([("u".into(), at_points(&even, components)?)]);
-        for (name, vectors) in &fields.vectors {
-            let along = |axis: usize| vectors.iter().skip(axis).step_by(3).copied().collect::<Vec<f64>>();
-            point_fields.insert(name.clone(), at_points(&even, &[0, 1, 2].map(along))?);
+        let (mesh, kind) = (space.mesh(), space.mesh().kind);
+        let errors = error.map(|estimate| ("error".into(), scalar(&estimate.cells)));
+        if is_linear(space) {
+            let fields = fields.iter().map(|field| (field.name.into(), field.at_nodes()));
+            return Ok(Self::at_nodes(mesh, fields, errors));
         }
-        let cell_fields = mesh.cell_fields.clone().into_iter().chain(error).collect();
-        let cell_tags = mesh.cell_tags.clone();
-        Ok(Self { kind: mesh.kind, order, points, cells, cell_tags, point_fields, cell_fields })
+        let AtPoints { order, points, cells, fields } = at_points(space, fields)?;
+        let cells = LagrangeCells { kind, order, points: &points, cells: &cells }.in_vtk_order();
+        let cell_fields = mesh.cell_fields.clone().into_iter().chain(errors).collect();
+        let (cell_tags, point_fields) = (mesh.cell_tags.clone(), fields.into_iter().collect());
+        Ok(Self { kind, order, points, cells, cell_tags, point_fields, cell_fields })
     }
 }
 

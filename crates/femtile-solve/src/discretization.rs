@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use femtile_device::cuda::Opening;
 use femtile_device::{Buffer, Cpu, Cuda, part};
+use femtile_fem::assembly::assemble_matrix;
 use femtile_fem::functionals::{self, Line};
 use femtile_fem::tensor::TensorProblem;
 use femtile_fem::{BoundaryCondition, Coefficient, FemError, Form, assemble};
@@ -515,7 +516,7 @@ impl WeakForm<'_> {
                 Ok(assembled?.into_parts().0)
             }
             Kind::Tensor { problems, space, .. } => {
-                Ok(tensor::assembled(device, tensor::rule(space.quadrature), &problems[0], stages)?.0)
+                Ok(tensor::assembled(device, tensor::rule(space.quadrature), &problems[0], stages)?.matrix)
             }
         }
     }
@@ -574,7 +575,7 @@ fn of_simplices<'d, D: OperatorDevice>(
     stages.begin(Stage::Setup)?;
     let (matrix, system) = system.into_parts();
     let is_pure_neumann = system.is_pure_neumann;
-    let right = RightSide::Simplices(form.mesh, system);
+    let right = RightSide::new(device, Space::new(form.mesh, 1)?, vec![system])?;
     LinearSystem::of_matrix(device, config, (matrix, is_pure_neumann), Some(form.mesh), right)
 }
 
@@ -584,9 +585,9 @@ fn lump_reaction<D: OperatorDevice>(
     form: &Form<'_>,
     matrix: &mut Csr<f64, D>,
 ) -> Result<(), SolveError> {
-    let zero = Coefficient::Constant(0.0);
-    let reaction = Form { sigma: &zero, source: &zero, conditions: &[], ..*form };
-    let mut reaction = assemble::<f64, D>(device, &reaction, &|_| ())?.into_parts().0;
+    let zero = &Coefficient::ZERO;
+    let reaction = Form { sigma: zero, source: zero, conditions: &[], ..*form };
+    let mut reaction = assemble_matrix::<f64, D>(device, &reaction)?;
     Ok(nonlinear::lump_within(matrix, &mut reaction)?)
 }
 

@@ -2,16 +2,9 @@
 
 use femtile_mesh::CellKind;
 use femtile_mesh::io::vtu::lattice;
-use femtile_space::geometry::inverse;
-use femtile_space::{Element, Tabulation};
+use femtile_space::Element;
 
 use crate::SolveError;
-
-/// Steps of Newton's method for the map of a cell.
-const STEPS: usize = 30;
-
-/// How far outside of the reference cell a point may be found.
-const OUTSIDE: f64 = 1e-9;
 
 /// Lagrange interpolation on cells of one kind and order, which have polynomials of that order as their shapes.
 ///
@@ -98,52 +91,10 @@ impl<'a> Interpolation<'a> {
             (0..3).all(|axis| (lower[axis]..=upper[axis]).contains(&at[axis]))
         };
         let near = self.boxes.iter().enumerate().filter(|(_, bounds)| is_near(bounds));
-        near.map(|(cell, _)| cell).find_map(|cell| Some((cell, self.inverted(cell, at)?)))
-    }
-
-    /// Inverts the map of a cell by Newton's method; none outside of the cell.
-    fn inverted(&self, cell: usize, at: [f64; 3]) -> Option<[f64; 3]> {
-        let (d, is_simplex) = (self.element.dimension(), self.element.kind().is_simplex());
-        let middle = if is_simplex { 1.0 / (d + 1) as f64 } else { 0.5 };
-        let mut reference: [f64; 3] = std::array::from_fn(|axis| if axis < d { middle } else { 0.0 });
-        for _ in 0..STEPS {
-            let table = self.element.tabulate(&[reference]);
-            let (point, jacobian) = self.map(cell, &table);
-            let inverse = inverse(&jacobian);
-            let step: [f64; 3] = std::array::from_fn(|a| {
-                let along = |i: usize| inverse[a][i] * (at[i] - point[i]);
-                if a < d { (0..d).map(along).sum() } else { 0.0 }
-            });
-            reference.iter_mut().zip(step).for_each(|(x, step)| *x += step);
-            if step.iter().all(|step| step.abs() < 1e-12) {
-                break;
-            }
-        }
-        let is_inside = match is_simplex {
-            true => {
-                reference.iter().all(|&x| x >= -OUTSIDE) && reference.iter().sum::<f64>() <= 1.0 + OUTSIDE
-            }
-            false => reference.iter().all(|&x| (-OUTSIDE..=1.0 + OUTSIDE).contains(&x)),
-        };
-        is_inside.then_some(reference)
-    }
-
-    /// Returns the image of a tabulated point and the derivatives of the map, the identity along axes that the cell lacks.
-    fn map(&self, cell: usize, table: &Tabulation) -> ([f64; 3], [[f64; 3]; 3]) {
-        let d = self.element.dimension();
-        let (mut point, mut jacobian) = ([0.0; 3], [[0.0; 3]; 3]);
-        (d..3).for_each(|axis| jacobian[axis][axis] = 1.0);
-        for (node, (shape, slopes)) in
-            self.points_of(cell).zip(table.values(0).iter().zip(table.gradients(0)))
-        {
-            for i in 0..3 {
-                point[i] += shape * self.points[node][i];
-                for a in 0..d {
-                    jacobian[i][a] += slopes[a] * self.points[node][i];
-                }
-            }
-        }
-        (point, jacobian)
+        near.map(|(cell, _)| cell).find_map(|cell| {
+            let nodes: Vec<[f64; 3]> = self.points_of(cell).map(|point| self.points[point]).collect();
+            Some((cell, self.element.preimage(&nodes, at)?))
+        })
     }
 
     /// Returns the points of a cell in the order of the nodes of the element.

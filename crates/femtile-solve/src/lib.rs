@@ -43,7 +43,6 @@ mod problem;
 mod programs;
 mod progress;
 mod ranks;
-mod recovery;
 mod regions;
 mod right_side;
 mod rounding;
@@ -89,7 +88,6 @@ pub use progress::{Progress, Silent, SolvedSystem, Stage, Stages, Timings};
 pub use ranks::{
     DistributedProblem, FEWEST_LAYERS, LocalProblem, RankDevice, Ranks, RanksUsed, has_gpus_of_ranks, scatter,
 };
-pub use recovery::RecoveredGradient;
 pub use regions::{tag_regions, tag_regions_of_ranks};
 pub use setting::{Key, below, path_text};
 pub use solution::Solution;

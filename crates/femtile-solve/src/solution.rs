@@ -3,7 +3,7 @@ use std::path::Path;
 use femtile_device::MemoryUse;
 use femtile_fem::FemError;
 use femtile_fem::functionals::Line;
-use femtile_fem::recovery::{ErrorEstimate, IsInterrupted};
+use femtile_fem::recovery::{ErrorEstimate, IsInterrupted, RecoveredGradient};
 use femtile_linalg::krylov::Stop;
 use femtile_linalg::krylov::cg::CgOutcome;
 use femtile_matrix_free::MetricEvaluation;
@@ -22,7 +22,7 @@ use crate::output;
 use crate::preconditioner::Level;
 use crate::system::{LinearSystem, SystemSummary};
 use crate::tensor;
-use crate::{NonlinearReport, RanksUsed, RecoveredGradient, Region, SolveError, SolverConfig};
+use crate::{NonlinearReport, RanksUsed, Region, SolveError, SolverConfig};
 
 /// Results of a solve that do not belong to the mesh.
 #[derive(Debug, Clone)]
@@ -401,7 +401,7 @@ impl<'m> Solution<'m> {
         options: WriteOptions<'_>,
     ) -> Result<Option<FileSum>, SolveError> {
         let of = (&self.discretization, self.finished.components.as_slice());
-        output::write_vtu(path.as_ref(), of, fields, options)
+        output::write_solution(path.as_ref(), of, fields, options)
     }
 
     /// Writes u into a file that [`SolutionFile::begin`](crate::SolutionFile::begin) has begun with the mesh

@@ -17,6 +17,7 @@ use femtile::linalg::precondition::Jacobi;
 use femtile::mesh::check::{BoundaryFacets, boundary_facets};
 use femtile::mesh::generate::{BoxConfig, box_mesh};
 use femtile::mesh::{Field, Mesh};
+use femtile::space::Space;
 
 /// The facets of the boundary in the plane x = `at`.
 fn facets_at(mesh: &Mesh, boundary: &BoundaryFacets, at: f64) -> Vec<u32> {
@@ -40,7 +41,7 @@ fn solve(device: &Cpu, mesh: &Mesh, system: &AssembledSystem<f64, Cpu>) -> Resul
     if outcome.stop != Stop::Converged {
         return Err(format!("the linear solve ended as {:?}", outcome.stop).into());
     }
-    Ok(system.solution(mesh, &w)?)
+    Ok(system.solution(&Space::new(mesh, 1)?, &w)?)
 }
 
 /// Steps until the temperature stays, with cells of size 1/n; gives their number and the largest error at a node.

@@ -17,7 +17,8 @@ use std::sync::Arc;
 
 use femtile::comm::Comm;
 use femtile::device::{Buffer, Reference};
-use femtile::fem::{Coefficient, Form, assemble};
+use femtile::fem::assembly::assemble_matrix;
+use femtile::fem::{Coefficient, Form};
 use femtile::linalg::comm::SingleRank;
 use femtile::linalg::krylov::cg::CgSolver;
 use femtile::linalg::newton::{Newton, NewtonConfig, NewtonOutcome};
@@ -131,8 +132,7 @@ impl<D: CardiacDevice> Implicit<D> {
         let problem = Poisson::new(mesh).sigma(of.conductivity.clone()).lambda(1.0).discretize()?;
         let form = problem.form(0);
         let in_rows = stiffness(device, &form)?;
-        let zero = Coefficient::Constant(0.0);
-        let mass = assemble::<f64, D>(device, &Form { sigma: &zero, ..form }, &|_| ())?.matrix;
+        let mass = assemble_matrix(device, &Form { sigma: &Coefficient::ZERO, ..form })?;
         let on_host = in_rows.copy_to(&Reference)?;
         let diagonal = |matrix: &Csr<f64, Reference>| -> Vec<f64> {
             let entry =

@@ -6,11 +6,12 @@
 
 use femtile::comm::Comm;
 use femtile::device::Buffer;
-use femtile::fem::{Coefficient, Form, assemble};
+use femtile::fem::assembly::assemble_matrix;
+use femtile::fem::{Coefficient, Form};
 use femtile::linalg::LinearOperator;
 use femtile::linalg::krylov::Stop;
 use femtile::linalg::krylov::cg::{CgSolver, KrylovConfig, Target};
-use femtile::linalg::sparse::{Csr, SparseDevice, StoredMatrix};
+use femtile::linalg::sparse::{Csr, SparseDevice};
 use femtile::solve::{Discretization, MassMatrix, PreconditionedOperator, Stages};
 use femtile::{SolverConfig, Value};
 
@@ -170,18 +171,12 @@ fn alone<D: CardiacDevice>(
 
 /// Assembles the matrix of $\int \sigma \nabla u \cdot \nabla v$, whatever the reaction of the form is.
 ///
-/// It is the difference of two matrices with a reaction: on its own it would be that of a problem without a solution.
-///
 /// # Errors
 /// Errors of the form and the device.
 pub(crate) fn stiffness<D: CardiacDevice>(device: &D, form: &Form<'_>) -> Result<Csr<f64, D>, CardiacError> {
     check_conductivity(form)?;
-    let [zero, one] = [0.0, 1.0].map(Coefficient::Constant);
-    let with_mass = Form { lambda: &one, ..*form };
-    let mut matrix = assemble::<f64, D>(device, &with_mass, &|_| ())?.matrix;
-    let mass = assemble::<f64, D>(device, &Form { sigma: &zero, ..with_mass }, &|_| ())?.matrix;
-    matrix.combine_values(-1.0, mass.values(), 1.0)?;
-    Ok(matrix)
+    let zero = &Coefficient::ZERO;
+    Ok(assemble_matrix(device, &Form { lambda: zero, source: zero, conditions: &[], ..*form })?)
 }
 
 /// Refuses a conductivity that changes in a run.

@@ -21,7 +21,7 @@ use crate::functional::Prepared;
 use crate::output::{Results, vtu_options, write_results};
 use crate::report::{MemoryReport, MeshReport, RanksReport, SpaceReport};
 use crate::series::Series;
-use crate::{Case, CaseError, Report, SolveReport, TimeReport, Timings};
+use crate::{Case, CaseError, Report, SolveReport, TimeReport};
 
 /// Writes the results and the report.
 pub(super) fn finish(
@@ -85,16 +85,13 @@ fn report(
         solve: solve_report(solution),
         ranks: solution.ranks.as_ref().map(RanksReport::from),
         time: Some(time_report(case, &solution.outcome, n_nodes)),
-        files: BTreeMap::new(),
-        functionals: BTreeMap::new(),
-        timings_s: Timings::default(),
         memory_bytes: MemoryReport::of_device(solution.memory),
         device: solution.device.clone(),
         device_reason: solution.device_reason.clone(),
         kernel_launches: solution.kernel_launches,
         warnings,
         citations: problem.citations().into_iter().map(String::from).collect(),
-        version: env!("CARGO_PKG_VERSION").into(),
+        ..Report::of_run()
     }
 }
 
@@ -173,29 +170,16 @@ fn lent(fields: &Named) -> Vec<(&str, &Field)> {
 }
 
 fn solve_report(solution: &MonodomainSolution) -> SolveReport {
+    let stop = match solution.outcome.stop {
+        Stop::Finished => KrylovStop::Converged,
+        Stop::Interrupted => KrylovStop::Interrupted,
+        Stop::TimeLimit => KrylovStop::TimeLimit,
+        _ => KrylovStop::Diverged,
+    };
     SolveReport {
-        iterations: solution.outcome.steps,
-        stop: match solution.outcome.stop {
-            Stop::Finished => KrylovStop::Converged,
-            Stop::Interrupted => KrylovStop::Interrupted,
-            Stop::TimeLimit => KrylovStop::TimeLimit,
-            _ => KrylovStop::Diverged,
-        },
-        relative_residual: f64::NAN,
-        true_relative_residual: f64::NAN,
-        algebraic_error_estimate: None,
-        discretization_error_estimate: None,
-        discretization_error_relative: None,
-        energy_norm: f64::NAN,
-        residuals: Vec::new(),
         operator: Some(solution.format.clone()),
-        geometry: BTreeMap::new(),
-        format_reason: None,
         preconditioner: Some(solution.preconditioner),
-        preconditioner_reason: None,
-        nonlinear: None,
-        start: None,
-        levels: Vec::new(),
+        ..SolveReport::new(solution.outcome.steps, stop)
     }
 }
 

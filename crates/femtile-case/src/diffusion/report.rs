@@ -1,6 +1,5 @@
 //! The report and the files of a case on a grid.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use femtile_linalg::krylov::Stop;
@@ -15,8 +14,8 @@ use crate::animation::Animation;
 use crate::drawn_field::Exhibit;
 use crate::file_names::GRID_SOLUTION;
 use crate::output::{Results, write_results};
-use crate::report::{MemoryReport, MeshReport, SpaceReport};
-use crate::{Case, CaseError, Report, SolveReport, TimeReport, Timings, conditions};
+use crate::report::{MeshReport, SpaceReport};
+use crate::{Case, CaseError, Report, SolveReport, TimeReport, conditions};
 
 /// Writes the results and the report.
 pub(super) fn finish(
@@ -38,37 +37,15 @@ pub(super) fn finish(
     let report = Report {
         mesh: mesh_report(grid),
         space: SpaceReport { n_dofs: grid.n_nodes(), degree: None, components: 1 },
-        solve: SolveReport {
-            iterations: steps,
-            stop: stop_of(stop),
-            relative_residual: f64::NAN,
-            true_relative_residual: f64::NAN,
-            algebraic_error_estimate: None,
-            discretization_error_estimate: None,
-            discretization_error_relative: None,
-            energy_norm: f64::NAN,
-            residuals: Vec::new(),
-            operator: None,
-            preconditioner: None,
-            preconditioner_reason: None,
-            nonlinear: None,
-            start: None,
-            geometry: BTreeMap::new(),
-            format_reason: None,
-            levels: Vec::new(),
-        },
-        ranks: None,
+        solve: SolveReport::new(steps, stop_of(stop)),
         time: Some(time_report(prepared, &outcome, stages.timings().solve)),
-        files: BTreeMap::new(),
         functionals: functional::evaluate(&prepared.functionals, grid, &u, time)?,
-        timings_s: Timings::default(),
-        memory_bytes: MemoryReport::of_device(None),
         device,
         device_reason: reason.into(),
         kernel_launches,
         warnings,
         citations: citations(prepared),
-        version: env!("CARGO_PKG_VERSION").into(),
+        ..Report::of_run()
     };
     let data = || Ok(SolutionData::on_grid(grid.nodes(), grid.lower(), grid.spacing(), "u", u.clone()));
     let data = case.deliver(data)?;

@@ -7,7 +7,7 @@ use femtile_mesh::check::CheckReport;
 use femtile_solve::FormSolution;
 
 use crate::report::{LevelReport, MemoryReport, MeshReport, RanksReport, SpaceReport, overflows};
-use crate::{CaseError, Report, SolveReport, Timings};
+use crate::{CaseError, Report, SolveReport};
 
 /// Describes a solution on a mesh that was checked.
 pub(super) fn of_solution(
@@ -36,35 +36,20 @@ pub(super) fn of_solution(
             components: solution.n_components(),
         },
         solve: SolveReport {
-            iterations: outcome.iterations,
-            stop: outcome.stop,
-            relative_residual: outcome.relative_residual,
-            true_relative_residual: outcome.true_relative_residual,
-            algebraic_error_estimate: outcome.energy_error,
-            discretization_error_estimate: None,
-            discretization_error_relative: None,
-            energy_norm: outcome.energy_norm,
-            residuals: outcome.residuals.clone(),
             operator: Some(format.into()),
-            geometry: BTreeMap::new(),
             format_reason: Some(format_reason.into()),
             preconditioner: Some(solution.preconditioner()),
-            preconditioner_reason: None,
-            nonlinear: None,
-            start: None,
             levels: solution.levels().iter().map(LevelReport::from).collect(),
+            ..SolveReport::of_outcome(outcome)
         },
         ranks: solution.ranks().map(RanksReport::from),
-        time: None,
-        files: BTreeMap::new(),
         functionals,
-        timings_s: Timings::default(),
         memory_bytes: MemoryReport::of_device(solution.memory()),
         device: solution.device().into(),
         device_reason: solution.device_reason().into(),
         kernel_launches: solution.kernel_launches(),
         warnings,
         citations: solution.citations().iter().map(|key| (*key).into()).collect(),
-        version: env!("CARGO_PKG_VERSION").into(),
+        ..Report::of_run()
     })
 }

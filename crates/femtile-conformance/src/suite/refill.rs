@@ -216,8 +216,8 @@ fn linearized<D: AssemblyDevice>(device: &D, problem: &Problem) -> Result<Assemb
     assembly.replace_conditions(&mut prepared, form.conditions)?;
     let state = DeviceState { time: 0.7, unknown: Some(&u) };
     // The second filling is independent of the first.
-    assembly.fill_at(&mut system, &prepared, DeviceState { time: 0.3, ..state })?;
-    assembly.fill_at(&mut system, &prepared, state)?;
+    assembly.fill(&mut system, &prepared, DeviceState { time: 0.3, ..state })?;
+    assembly.fill(&mut system, &prepared, state)?;
     Ok(system)
 }
 

@@ -108,7 +108,7 @@ fn linearizations_are_filled_by_kernels_alone() {
         let prepared = assembly.prepare_linearized(&form, &slopes, &[]).unwrap();
         let before = gpu.kernel_launches();
         for time in [0.5, 1.0, 1.5] {
-            assembly.fill_at(&mut system, &prepared, DeviceState { time, unknown: Some(&u) }).unwrap();
+            assembly.fill(&mut system, &prepared, DeviceState { time, unknown: Some(&u) }).unwrap();
         }
         assert_eq!(gpu.kernel_launches() - before, 3 * n_kernels);
     }

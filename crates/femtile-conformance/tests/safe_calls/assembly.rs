@@ -1,5 +1,5 @@
 use femtile::device::Cpu;
-use femtile::fem::{Assembly, Coefficient, FemError, Form};
+use femtile::fem::{Assembly, Coefficient, DeviceState, FemError, Form};
 use femtile::linalg::sparse::{Csr, EllWarp, EllWarpConfig, StoredMatrix};
 use femtile::mesh::Mesh;
 use femtile::mesh::check::BoundaryFacets;
@@ -30,8 +30,8 @@ fn a_small_system_is_not_filled_by_a_large_assembly<M: StoredMatrix<Cpu>>(config
     foreign(of_large.refill(&mut system, &form(&large, &boundary)), "system");
     let large_form = form(&large, &boundary);
     let problem = of_large.prepare(&large_form).unwrap();
-    foreign(of_large.fill(&mut system, &problem), "system");
-    foreign(of_small.fill(&mut system, &problem), "problem");
+    foreign(of_large.fill(&mut system, &problem, DeviceState::default()), "system");
+    foreign(of_small.fill(&mut system, &problem, DeviceState::default()), "problem");
     of_small.refill(&mut system, &form(&small, &boundary)).unwrap();
 }
 

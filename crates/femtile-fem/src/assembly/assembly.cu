@@ -19,21 +19,15 @@ struct Means {
     double mass[CORNERS];
     // Of f times the corner's shape function.
     double load;
-    bool reacts;
     bool is_sound;
 };
-
-__device__ inline void see_lambda(Means& m, double lambda) {
-    m.is_sound &= is_reaction(lambda);
-    m.reacts |= lambda > 0.0;
-}
 
 // Terms that are constant on a cell: mean(phi_a phi_b) = (1 + delta_ab) / ((d + 1)(d + 2)), mean(phi_a) = 1 / (d + 1).
 __device__ inline void add_by_cell(Means& m, const Form& form, u64 cell, int tag, u32 own) {
     if (SIGMA_BY_CELL) see(m.sigma, m.is_sound, 1.0, sigma_at(form, cell, tag, 0.0, 0.0, 0.0));
     if (LAMBDA_BY_CELL) {
         const double lambda = lambda_at(form, cell, tag, 0.0, 0.0, 0.0);
-        see_lambda(m, lambda);
+        m.is_sound &= is_reaction(lambda);
 #pragma unroll
         for (u32 b = 0; b < CORNERS; ++b) {
             m.mass[b] = lambda * ((b == own ? 2.0 : 1.0) / ((DIMENSION + 1.0) * (DIMENSION + 2.0)));
@@ -60,7 +54,7 @@ __device__ inline void add_by_point(
         if (SIGMA == BY_POINT) see(m.sigma, m.is_sound, weight, sigma_at(form, cell, tag, at.x, at.y, at.z));
         if (LAMBDA == BY_POINT) {
             const double lambda = lambda_at(form, cell, tag, at.x, at.y, at.z);
-            see_lambda(m, lambda);
+            m.is_sound &= is_reaction(lambda);
 #pragma unroll
             for (u32 b = 0; b < CORNERS; ++b) m.mass[b] += weight * lambda * (at_own * point[1 + b]);
         }
@@ -101,17 +95,16 @@ __device__ inline double* sums_of(float*, double* sums) {
 }
 
 // Adds the terms of all cells; values and rhs are zero before. `bad` becomes the first cell that is degenerate or has
-// coefficients out of range; `reacts` is 1 where lambda is positive in some cell of the node.
+// coefficients out of range.
 extern "C" __global__ void __launch_bounds__(ROWS, 3) assembly_cells(
-    T* values, double* scratch, double* rhs, u32* reacts, u32* bad, const Offset* offsets, const u32* columns,
-    const u32* starts, const u32* list, const u32* cells, const double* points, u64 n_rows, Form form) {
+    T* values, double* scratch, double* rhs, u32* bad, const Offset* offsets, const u32* columns, const u32* starts,
+    const u32* list, const u32* cells, const double* points, u64 n_rows, Form form) {
     const u64 row = thread_number();
     if (row >= n_rows) return;
     double* const sums = sums_of(values, scratch) + offsets[row];
     const u32* const row_columns = columns + offsets[row];
     const u32 length = (u32)(offsets[row + 1] - offsets[row]);
     double diagonal = 0.0, load = 0.0;
-    bool has_reaction = false;
     for (u32 i = starts[row]; i < starts[row + 1]; ++i) {
         const u32 cell = list[i];
         u32 nodes[CORNERS], own = 0;
@@ -139,12 +132,10 @@ extern "C" __global__ void __launch_bounds__(ROWS, 3) assembly_cells(
             else sums[position(row_columns, length, nodes[b])] += term;
         }
         load += measure * means.load;
-        has_reaction |= means.reacts;
         if (!means.is_sound) atomicMin(bad, cell);
     }
     sums[position(row_columns, length, (u32)row)] = diagonal;
     rhs[row] = load;
-    if (reacts != 0) reacts[row] = has_reaction;
 }
 
 // Adds the facet terms of some rows: entries begin[k]..begin[k + 1] belong to row rows[k].

@@ -44,7 +44,6 @@ type Cells<T, O> = (
     Write<f64>,
     Write<f64>,
     Write<u32>,
-    Write<u32>,
     Read<O>,
     Read<u32>,
     Read<u32>,
@@ -134,7 +133,7 @@ impl<T: Scalar> AssemblyKernels<T> for Cuda {
         at: (&AssemblyProblem<'_>, DeviceState<'_, Self>),
         values: &mut BufferMut<'_, V, Self>,
         rhs: &mut Buffer<T, Self>,
-    ) -> Result<Vec<bool>, FemError> {
+    ) -> Result<(), FemError> {
         refill_data.check(at, values, rhs)
     }
 
@@ -160,7 +159,7 @@ impl<T: Scalar> AssemblyKernels<T> for Cuda {
         }
         let host: Assembled<T, Cpu> = Cpu::of_current_pool()?.assemble_system(problem)?;
         let matrix = host.matrix.copy_to(self)?;
-        Ok(Assembled { matrix, rhs: host.rhs, reacts: host.reacts })
+        Ok(Assembled { matrix, rhs: host.rhs })
     }
 }
 
@@ -197,12 +196,8 @@ fn assemble<T: Scalar>(
         first_error(problem, State::default(), first_bad)?;
         return Ok(None);
     }
-    let mut reacts: Vec<bool> = out.reacts.to_host()?.into_iter().map(|reacts| reacts != 0).collect();
-    if !reacts.contains(&true) {
-        reacts.clear();
-    }
     problem.go_on(1.0)?;
-    Ok(Some(Assembled { matrix, rhs: out.rhs.to_host()?, reacts }))
+    Ok(Some(Assembled { matrix, rhs: out.rhs.to_host()? }))
 }
 
 /// Returns the error of a cell in a state, if the host finds any.
@@ -234,8 +229,6 @@ struct Input<'a> {
 /// Output of the kernels besides the values of the matrix.
 struct Output {
     rhs: Buffer<f64, Cuda>,
-    /// One number per row if λ varies, else empty.
-    reacts: Buffer<u32, Cuda>,
     /// The first bad cell.
     bad: Buffer<u32, Cuda>,
 }
@@ -243,12 +236,7 @@ struct Output {
 impl Output {
     fn new(device: &Cuda, problem: &AssemblyProblem<'_>) -> Result<Self, FemError> {
         let n_rows = problem.coefficients.mesh.n_nodes();
-        let n_reacts = if problem.coefficients.reaction_varies() { n_rows } else { 0 };
-        Ok(Self {
-            rhs: Buffer::zeros(device, n_rows)?,
-            reacts: Buffer::zeros(device, n_reacts)?,
-            bad: Buffer::from_host(device, &[u32::MAX])?,
-        })
+        Ok(Self { rhs: Buffer::zeros(device, n_rows)?, bad: Buffer::from_host(device, &[u32::MAX])? })
     }
 }
 
@@ -302,7 +290,7 @@ fn fill<T: Scalar, O: Element>(
         out,
     };
     sums.add_cells(input)?;
-    sums.add_facets(device, &FacetRows::new(&input.problem.facet_terms, input.n_corners - 1))?;
+    sums.add_facets(device, &FacetRows::new(&input.problem.facet_terms))?;
     sums.finish(device, input.n_rows, &Given::new(device, &input.problem.constraints)?)?;
     Ok(sums.values)
 }
@@ -313,7 +301,6 @@ impl<T: Scalar, O: Element> Sums<'_, T, O> {
             self.values.write(),
             self.scratch.write(),
             self.out.rhs.write(),
-            self.out.reacts.write(),
             self.out.bad.write(),
             self.offsets.read(),
             self.columns.read(),

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use crate::forms::{FACET_ENTRIES, FacetTerm};
+use crate::forms::FacetTerm;
 
 /// The column number of entries of the right side.
 pub(super) const RIGHT_SIDE: u32 = u32::MAX;
@@ -19,22 +19,14 @@ pub(super) struct FacetRows {
 }
 
 impl FacetRows {
-    /// Sorts the terms of facets with `n_corners` corners by row, then by facet.
-    pub fn new(terms: &[FacetTerm], n_corners: usize) -> Self {
+    /// Sorts the terms of facets by row, then by facet.
+    pub fn new(terms: &[FacetTerm]) -> Self {
         // (row, facet, column, value)
         let mut entries: Vec<(u32, u32, u32, f64)> = Vec::new();
         for (facet, term) in terms.iter().enumerate() {
-            let mut push = |row, column, value| entries.push((row, facet as u32, column, value));
-            (0..n_corners).for_each(|a| push(term.nodes[a], RIGHT_SIDE, term.load[a]));
-            for (&value, (a, b)) in term.matrix.iter().zip(FACET_ENTRIES) {
-                // A flux has no matrix, and the third corner of a segment does not exist.
-                if value != 0.0 && a < n_corners && b < n_corners {
-                    push(term.nodes[a], term.nodes[b], value);
-                    if a != b {
-                        push(term.nodes[b], term.nodes[a], value);
-                    }
-                }
-            }
+            let loads = term.dofs.iter().zip(&term.load).map(|(&row, &load)| (row, RIGHT_SIDE, load));
+            let all = loads.chain(term.entries());
+            entries.extend(all.map(|(row, column, value)| (row, facet as u32, column, value)));
         }
         entries.par_sort_by_key(|&(row, facet, ..)| (row, facet));
         let mut found = Self { begin: vec![0], ..Self::default() };
@@ -54,16 +46,15 @@ mod tests {
 
     #[test]
     fn rows_list_loads_and_entries_by_ascending_facet() {
-        let term = |nodes, matrix, load| FacetTerm { facet: 0, nodes, matrix, load, reacts: false };
         let terms = [
-            term([5, 2, 2], [0.0; 6], [1.0, 2.0, 0.0]),
-            term([2, 3, 3], [4.0, 5.0, 0.0, 6.0, 0.0, 0.0], [7.0, 8.0, 0.0]),
+            FacetTerm { facet: 0, dofs: vec![5, 2], load: vec![1.0, 2.0], matrix: Vec::new() },
+            FacetTerm { facet: 1, dofs: vec![2, 3], load: vec![7.0, 8.0], matrix: vec![4.0, 6.0, 6.0, 5.0] },
         ];
-        let found = FacetRows::new(&terms, 2);
+        let found = FacetRows::new(&terms);
         assert_eq!(found.rows, [2, 3, 5]);
         assert_eq!(found.begin, [0, 4, 7, 8]);
-        assert_eq!(found.columns, [RIGHT_SIDE, RIGHT_SIDE, 2, 3, RIGHT_SIDE, 3, 2, RIGHT_SIDE]);
-        assert_eq!(found.values, [2.0, 7.0, 4.0, 6.0, 8.0, 5.0, 6.0, 1.0]);
-        assert_eq!(FacetRows::new(&[], 3), FacetRows { begin: vec![0], ..FacetRows::default() });
+        assert_eq!(found.columns, [RIGHT_SIDE, RIGHT_SIDE, 2, 3, RIGHT_SIDE, 2, 3, RIGHT_SIDE]);
+        assert_eq!(found.values, [2.0, 7.0, 4.0, 6.0, 8.0, 6.0, 5.0, 1.0]);
+        assert_eq!(FacetRows::new(&[]), FacetRows { begin: vec![0], ..FacetRows::default() });
     }
 }

@@ -2,27 +2,94 @@
 
 use femtile_mesh::Mesh;
 use femtile_mesh::check::Components;
+use femtile_space::Space;
 
 use crate::FemError;
+use crate::evaluation::Evaluation;
+use crate::forms::{Compiled, Conditions, FacetTerm, Form, not_negative};
+use crate::functionals::source_rule;
+use crate::tensor::SOURCE_RULE;
 
-/// Returns whether the solution is determined up to a constant only: no node is held, and the mesh is connected.
+/// Returns whether the solution is determined up to a constant only: nothing holds it, and the mesh is connected.
 ///
-/// `held` returns whether a condition or reaction at a node fixes the solution.
+/// `held` are nodes where a condition holds the solution. The cells where a reaction does are asked for only if these are not
+/// enough.
 ///
 /// # Errors
-/// [`FemError::Floating`] if the mesh has several components and one of them has no held node.
+/// [`FemError::Floating`] if the mesh has several components and nothing holds one of them; errors of `reacting`.
 pub(crate) fn floats(
     mesh: &Mesh,
     components: &Components,
-    held: impl Fn(usize) -> bool,
+    mut held: impl Iterator<Item = u32>,
+    reacting: impl FnOnce() -> Result<Vec<u32>, FemError>,
 ) -> Result<bool, FemError> {
-    let mut is_held = vec![false; components.count];
-    for (node, &component) in components.of_node.iter().enumerate() {
-        if let Some(is_held) = is_held.get_mut(component as usize) {
-            *is_held |= held(node);
+    let (mut is_held, mut n_left) = (vec![false; components.count], components.count);
+    // Returns whether every component is held.
+    let mut hold = |node: u32| {
+        let component = components.of_node[node as usize] as usize;
+        if let Some(is_held) = is_held.get_mut(component).filter(|is_held| !**is_held) {
+            *is_held = true;
+            n_left -= 1;
         }
+        n_left == 0
+    };
+    if held.any(&mut hold) {
+        return Ok(false);
+    }
+    for cell in reacting()? {
+        mesh.cell(cell as usize).iter().for_each(|&node| _ = hold(node));
     }
     has_floating(mesh, components, &is_held)
+}
+
+/// Iterates over the nodes of the mesh where conditions hold the solution.
+pub(crate) fn held_by_conditions(
+    conditions: &Conditions<'_>,
+    terms: &[FacetTerm],
+) -> impl Iterator<Item = u32> {
+    let facets = conditions.dirichlet_facets().map(|(facet, _)| facet);
+    let facets = facets.chain(terms.iter().filter(|term| term.reacts()).map(|term| term.facet));
+    let nodes = facets.flat_map(|facet| conditions.boundary.facet(facet as usize).iter().copied());
+    nodes.chain(conditions.dirichlet_nodes().map(|(node, _)| node))
+}
+
+/// Returns the cells in which the reaction λ of a form is positive somewhere.
+///
+/// # Errors
+/// A λ that is not finite or negative, a folded cell.
+pub(crate) fn reacting_cells(space: &Space<'_>, form: &Form<'_>) -> Result<Vec<u32>, FemError> {
+    if form.lambda.as_constant() == Some(0.0) {
+        return Ok(Vec::new());
+    }
+    let lambda = Compiled::scalar("lambda", form.lambda, form.mesh)?;
+    let evaluation = Evaluation::new(space, source_rule(space, form.lambda, SOURCE_RULE));
+    let cells = evaluation.map(|found, points| {
+        points.eval(found, &lambda)?;
+        not_negative("lambda", &found.given, &found.points)?;
+        Ok(found.given.iter().any(|&value| value > 0.0).then_some(points.cell))
+    })?;
+    Ok(cells.into_iter().flatten().collect())
+}
+
+/// Returns whether a condition or a reaction holds the solution at each node of a mesh that may be a part of another; `held` are
+/// the nodes where a condition does.
+///
+/// # Errors
+/// As [`reacting_cells`].
+pub(crate) fn held_nodes(
+    space: &Space<'_>,
+    form: &Form<'_>,
+    held: impl Iterator<Item = u32>,
+) -> Result<Vec<bool>, FemError> {
+    if form.lambda.as_constant().is_some_and(|lambda| lambda > 0.0) {
+        return Ok(vec![true; form.mesh.n_nodes()]);
+    }
+    let mut is_held = vec![false; form.mesh.n_nodes()];
+    held.for_each(|node| is_held[node as usize] = true);
+    for cell in reacting_cells(space, form)? {
+        form.mesh.cell(cell as usize).iter().for_each(|&node| is_held[node as usize] = true);
+    }
+    Ok(is_held)
 }
 
 /// Returns whether the solution is determined up to a constant only, from whether each component has a node that is held.
@@ -49,16 +116,30 @@ pub fn has_floating(mesh: &Mesh, components: &Components, is_held: &[bool]) -> R
 /// discretized; the rest is projected away.
 pub const BALANCE_TOLERANCE: f64 = 1e-2;
 
+/// The sum of the facet contributions to a right side, and of their absolute values.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct Flux {
+    integral: f64,
+    size: f64,
+}
+
+impl Flux {
+    /// Sums the loads of facets.
+    pub fn of(terms: &[FacetTerm]) -> Self {
+        let loads = || terms.iter().flat_map(|term| &term.load);
+        // A sum of no terms is −0.
+        Self { integral: loads().sum::<f64>() + 0.0, size: loads().map(|load| load.abs()).sum() }
+    }
+}
+
 /// Checks that the right side of a pure Neumann problem sums to zero up to [`BALANCE_TOLERANCE`], subtracts its mean,
 /// and returns the mean's size relative to the right side.
 ///
-/// `flux_integral` and `flux_size` are the sums of facet contributions to `rhs` and of their absolute values.
-///
 /// # Errors
 /// [`FemError::Incompatible`] if it does not.
-pub(crate) fn balance(rhs: &mut [f64], flux_integral: f64, flux_size: f64) -> Result<f64, FemError> {
-    let total: f64 = rhs.iter().sum();
-    let size = rhs.iter().map(|b| b.abs()).sum::<f64>() + flux_size;
+pub(crate) fn balance(rhs: &mut [f64], flux: Flux) -> Result<f64, FemError> {
+    let (total, flux_integral) = (rhs.iter().sum::<f64>(), flux.integral);
+    let size = rhs.iter().map(|b| b.abs()).sum::<f64>() + flux.size;
     if total.abs() > BALANCE_TOLERANCE * size {
         return Err(FemError::Incompatible { source_integral: total - flux_integral, flux_integral });
     }
@@ -84,13 +165,16 @@ mod tests {
     #[test]
     fn a_component_that_nothing_holds_is_an_error_unless_it_is_the_only_one() {
         let two = triangles(vec![0, 5, 3, 1, 4, 2]);
+        let none = || Ok(Vec::new());
         assert!(matches!(
-            floats(&two, &components(&two), |node| node == 5),
+            floats(&two, &components(&two), [5].into_iter(), none),
             Err(FemError::Floating { n_components: 2, node: 1, n_nodes: 3, .. })
         ));
-        assert!(!floats(&two, &components(&two), |node| node == 5 || node == 4).unwrap());
+        assert!(!floats(&two, &components(&two), [5, 4].into_iter(), none).unwrap());
+        assert!(!floats(&two, &components(&two), [5].into_iter(), || Ok(vec![1])).unwrap());
         let one = triangles(vec![0, 1, 2]);
-        assert!(floats(&one, &components(&one), |_| false).unwrap());
-        assert!(!floats(&one, &components(&one), |node| node == 2).unwrap());
+        assert!(floats(&one, &components(&one), [].into_iter(), none).unwrap());
+        let never = || -> Result<Vec<u32>, FemError> { panic!("the reaction does not matter") };
+        assert!(!floats(&one, &components(&one), [2].into_iter(), never).unwrap());
     }
 }

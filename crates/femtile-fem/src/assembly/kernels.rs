@@ -3,6 +3,7 @@ use std::sync::Arc;
 
 use femtile_device::{Buffer, BufferMut, Device, HostDevice, Scalar};
 use femtile_mesh::Mesh;
+use femtile_space::Space;
 use femtile_sparse::EntryPositions;
 use femtile_sparse::csr::Csr;
 
@@ -11,7 +12,7 @@ use super::sparsity::Sparsity;
 use crate::FemError;
 use crate::constraints::Constraints;
 use crate::forms::{
-    BoundaryCondition, CellCoefficients, FacetTerm, Form, Slopes, State, facet_terms, winners,
+    BoundaryCondition, CellCoefficients, Conditions, FacetTerm, Form, Slopes, State, facet_terms,
 };
 
 /// Receives the fraction done, from any thread, and returns whether to continue.
@@ -86,11 +87,11 @@ impl<'a> AssemblyProblem<'a> {
     }
 
     pub(super) fn new(form: &Form<'a>, progress: Progress<'a>) -> Result<Self, FemError> {
-        let winners = winners(form)?;
+        let (space, conditions) = (Space::new(form.mesh, 1)?, form.holding_conditions()?);
         Ok(Self {
             coefficients: CellCoefficients::new(form)?,
-            facet_terms: facet_terms(form, &winners)?,
-            constraints: Constraints::dirichlet(form, &winners)?,
+            facet_terms: facet_terms(&space, &conditions)?,
+            constraints: Constraints::new(&space, &conditions)?,
             progress,
             slopes: None,
             uses_unknown: false,
@@ -127,10 +128,10 @@ impl<'a> AssemblyProblem<'a> {
 
     /// Evaluates other conditions.
     pub(super) fn replace_conditions(&mut self, conditions: &[BoundaryCondition]) -> Result<(), FemError> {
-        let form = Form { conditions, ..self.coefficients.form };
-        let winners = winners(&form)?;
-        self.facet_terms = facet_terms(&form, &winners)?;
-        self.constraints = Constraints::dirichlet(&form, &winners)?;
+        let Form { mesh, boundary, .. } = self.coefficients.form;
+        let (space, conditions) = (Space::new(mesh, 1)?, Conditions::new(mesh, boundary, conditions)?);
+        self.facet_terms = facet_terms(&space, &conditions)?;
+        self.constraints = Constraints::new(&space, &conditions)?;
         Ok(())
     }
 
@@ -148,15 +149,13 @@ impl<'a> AssemblyProblem<'a> {
     }
 }
 
-/// A matrix with its right side, constraints eliminated, and the nodes with reaction.
+/// A matrix with its right side, constraints eliminated.
 #[derive(Debug)]
 pub struct Assembled<T: Scalar, D: Device> {
     /// The matrix $A$, symmetric, with unit rows for constrained degrees of freedom.
     pub matrix: Csr<T, D>,
     /// The right side with Dirichlet values lifted, zero in constrained rows.
     pub rhs: Vec<f64>,
-    /// Whether λ is positive in some cell of a node; empty if it is zero in all cells.
-    pub reacts: Vec<bool>,
 }
 
 /// Assembly kernels of a device.
@@ -176,7 +175,7 @@ pub trait AssemblyKernels<T: Scalar>: Device {
     /// f64 by ascending cell, then by ascending facet, and rounded once.
     ///
     /// # Shapes
-    /// `matrix: [n_nodes × n_nodes]`, `rhs: [n_nodes]`, `reacts: [n_nodes]` or empty.
+    /// `matrix: [n_nodes × n_nodes]`, `rhs: [n_nodes]`.
     /// # Cost
     /// Reads at least 16 bytes per cell and 24 per node; writes 12 bytes per non-zero and 12 per row in f64.
     /// # Errors
@@ -195,22 +194,21 @@ pub trait AssemblyKernels<T: Scalar>: Device {
         places: EntryPositions,
     ) -> Result<Self::RefillData, FemError>;
 
-    /// Loads a problem to the memory that [`AssemblyKernels::queue`] reads.
+    /// Loads a problem to the memory that [`AssemblyKernels::queue`] reads, if it is not that of the host.
     ///
     /// # Errors
     /// Errors of the device.
-    fn load(&self, refill_data: &mut Self::RefillData, problem: &AssemblyProblem<'_>)
-    -> Result<(), FemError>;
+    fn load(&self, _: &mut Self::RefillData, _: &AssemblyProblem<'_>) -> Result<(), FemError> {
+        Ok(())
+    }
 
-    /// Loads the conditions of a problem whose coefficients are loaded.
+    /// Loads the conditions of a problem whose coefficients are loaded, as [`AssemblyKernels::load`].
     ///
     /// # Errors
     /// Errors of the device.
-    fn load_conditions(
-        &self,
-        refill_data: &mut Self::RefillData,
-        problem: &AssemblyProblem<'_>,
-    ) -> Result<(), FemError>;
+    fn load_conditions(&self, _: &mut Self::RefillData, _: &AssemblyProblem<'_>) -> Result<(), FemError> {
+        Ok(())
+    }
 
     /// Computes the values of the loaded problem in a state, or queues the computation; padding stays unchanged.
     ///
@@ -241,17 +239,19 @@ pub trait AssemblyKernels<T: Scalar>: Device {
         rhs: &mut Buffer<T, Self>,
     ) -> Result<(), FemError>;
 
-    /// Waits for queued work and returns [`Assembled::reacts`].
+    /// Waits for work that [`AssemblyKernels::queue`] has not done.
     ///
     /// # Errors
     /// A degenerate cell, a coefficient out of its range; the values are then undefined.
     fn check<V: Scalar>(
         &self,
-        refill_data: &mut Self::RefillData,
-        at: (&AssemblyProblem<'_>, DeviceState<'_, Self>),
-        values: &mut BufferMut<'_, V, Self>,
-        rhs: &mut Buffer<T, Self>,
-    ) -> Result<Vec<bool>, FemError>;
+        _: &mut Self::RefillData,
+        _: (&AssemblyProblem<'_>, DeviceState<'_, Self>),
+        _: &mut BufferMut<'_, V, Self>,
+        _: &mut Buffer<T, Self>,
+    ) -> Result<(), FemError> {
+        Ok(())
+    }
 
     /// Returns the bytes that a refill reads of the mesh and of lists, besides data of coefficients.
     fn refill_bytes(&self, refill_data: &Self::RefillData) -> usize;

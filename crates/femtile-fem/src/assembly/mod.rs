@@ -17,7 +17,6 @@ pub(crate) mod floating;
 #[doc(hidden)]
 pub mod kernel_support;
 mod kernels;
-mod load;
 mod mesh_identity;
 mod nonzero;
 mod pattern;
@@ -35,12 +34,12 @@ use femtile_space::{LinearSpace, Space, SpaceError};
 use femtile_sparse::csr::Csr;
 
 use crate::constraints::Constraints;
-use crate::forms::Form;
+use crate::forms::{Conditions, FacetTerm, Form, facet_terms};
 use crate::{FemError, functionals};
 pub use cuda::{programs as cuda_programs, specialisations as cuda_specialisations};
 pub use floating::{BALANCE_TOLERANCE, has_floating};
+use floating::{Flux, balance, floats, held_by_conditions, held_nodes, reacting_cells};
 pub use kernels::{Assembled, AssemblyKernels, AssemblyProblem, DeviceState};
-pub use load::load;
 pub use refill::Assembly;
 
 /// A linear system $A w = b$, and the map from $w$ to the solution $u$.
@@ -90,51 +89,69 @@ pub fn assemble_interruptible<T: Scalar, D: AssemblyKernels<T>>(
 ) -> Result<AssembledSystem<T, D>, FemError> {
     LinearSpace::new(form.mesh)?;
     let problem = AssemblyProblem::new(form, progress)?;
-    let Assembled { matrix, mut rhs, reacts } = device.assemble_system(&problem)?;
-    let is_pure_neumann = match problem.coefficients.reacts_everywhere() {
-        true => false,
-        false => is_pure_neumann(&problem, &components(form.mesh), &reacts)?,
-    };
-    let imbalance = if is_pure_neumann { balance(&problem, &mut rhs)? } else { 0.0 };
+    let Assembled { matrix, mut rhs } = device.assemble_system(&problem)?;
+    let is_pure_neumann = is_pure_neumann(&problem, || components(form.mesh))?;
+    let imbalance = if is_pure_neumann { balance(&mut rhs, Flux::of(&problem.facet_terms))? } else { 0.0 };
     let rhs: Vec<T> = rhs.into_iter().map(T::from_f64).collect();
     let rhs = Buffer::from_vec(device, rhs)?;
     let constraints = problem.constraints;
     Ok(AssembledSystem { matrix, rhs, constraints, is_pure_neumann, imbalance, made_by: 0 })
 }
 
-impl<T: Scalar, D: Device, M> AssembledSystem<T, D, M> {
-    /// Separates the matrix from the rest.
-    pub fn into_parts(self) -> (M, AssembledSystem<T, D, ()>) {
-        let Self { matrix, rhs, constraints, is_pure_neumann, imbalance, .. } = self;
-        (matrix, AssembledSystem { matrix: (), rhs, constraints, is_pure_neumann, imbalance, made_by: 0 })
+/// A system whose matrix is elsewhere, or that has none.
+pub type WithoutMatrix<T, D> = AssembledSystem<T, D, ()>;
+
+impl<T: Scalar, D: Device> WithoutMatrix<T, D> {
+    /// Returns a system whose matrix is elsewhere.
+    pub(crate) fn without_matrix(
+        rhs: Buffer<T, D>,
+        constraints: Constraints,
+        is_pure_neumann: bool,
+        imbalance: f64,
+    ) -> Self {
+        Self { matrix: (), rhs, constraints, is_pure_neumann, imbalance, made_by: 0 }
     }
 
-    /// Returns the solution $u$ for the solution $w$ of the system: inserts boundary values, subtracts the mean of a
-    /// pure Neumann problem.
+    /// Joins the system with its matrix.
+    pub(crate) fn with_matrix<M>(self, matrix: M) -> AssembledSystem<T, D, M> {
+        let Self { rhs, constraints, is_pure_neumann, imbalance, made_by, .. } = self;
+        AssembledSystem { matrix, rhs, constraints, is_pure_neumann, imbalance, made_by }
+    }
+}
+
+impl<T: Scalar, D: Device, M> AssembledSystem<T, D, M> {
+    /// Separates the matrix from the rest.
+    pub fn into_parts(self) -> (M, WithoutMatrix<T, D>) {
+        let Self { matrix, rhs, constraints, is_pure_neumann, imbalance, .. } = self;
+        (matrix, AssembledSystem::without_matrix(rhs, constraints, is_pure_neumann, imbalance))
+    }
+
+    /// Returns the solution $u$ on a space for the solution $w$ of the system: inserts boundary values, subtracts the mean of
+    /// a pure Neumann problem.
     ///
     /// # Errors
-    /// [`FemError::Length`] if `w` does not match the mesh.
-    pub fn solution(&self, mesh: &Mesh, w: &Buffer<T, D>) -> Result<Vec<f64>, FemError> {
+    /// [`FemError::Length`] if `w` does not match the space.
+    pub fn solution(&self, space: &Space<'_>, w: &Buffer<T, D>) -> Result<Vec<f64>, FemError> {
         let u = w.to_host()?.into_iter().map(T::to_f64).collect();
-        completed(mesh, u, &self.constraints, self.is_pure_neumann)
+        completed(space, u, &self.constraints, self.is_pure_neumann)
     }
 }
 
 /// Returns u from the solution of its system: inserts boundary values, subtracts the mean of a pure Neumann problem.
 ///
 /// # Errors
-/// [`FemError::Length`] if `w` does not match the mesh.
+/// [`FemError::Length`] if `w` does not match the space.
 pub fn completed(
-    mesh: &Mesh,
+    space: &Space<'_>,
     w: Vec<f64>,
     constraints: &Constraints,
     is_pure_neumann: bool,
 ) -> Result<Vec<f64>, FemError> {
     let mut u = w;
-    functionals::check_length(&u, mesh.n_nodes())?;
+    functionals::check_length(&u, space.n_dofs())?;
     constraints.impose(&mut u);
     if is_pure_neumann {
-        let mean = functionals::mean(&Space::new(mesh, 1)?, &u)?;
+        let mean = functionals::mean(space, &u)?;
         u.iter_mut().for_each(|u| *u -= mean);
     }
     Ok(u)
@@ -165,61 +182,52 @@ pub fn assemble_rows<T: Scalar, D: AssemblyKernels<T>>(
 ) -> Result<PartRows<T, D>, FemError> {
     LinearSpace::new(form.mesh)?;
     let problem = AssemblyProblem::new(form, progress)?.with_constraints(constraints);
-    let Assembled { matrix, rhs, reacts } = device.assemble_system(&problem)?;
-    let n = form.mesh.n_nodes();
-    let mut is_held = match problem.coefficients.reacts_everywhere() {
-        true => vec![true; n],
-        false if reacts.is_empty() => vec![false; n],
-        false => reacts,
-    };
-    for term in problem.facet_terms.iter().filter(|term| term.reacts) {
-        term.nodes.iter().for_each(|&node| is_held[node as usize] = true);
-    }
+    let Assembled { matrix, rhs } = device.assemble_system(&problem)?;
+    let is_held = held_nodes(&Space::new(form.mesh, 1)?, form, reacting_nodes(&problem.facet_terms))?;
     Ok(PartRows { matrix, rhs, is_held })
 }
 
-fn is_pure_neumann(
+/// Assembles the matrix of the terms of a form alone: Dirichlet values are not eliminated, and a solution need not be determined.
+///
+/// # Errors
+/// As [`assemble`], except those about the solution.
+pub fn assemble_matrix<T: Scalar, D: AssemblyKernels<T>>(
+    device: &D,
+    form: &Form<'_>,
+) -> Result<Csr<T, D>, FemError> {
+    LinearSpace::new(form.mesh)?;
+    let none = Constraints::none(form.mesh.n_nodes());
+    let problem = AssemblyProblem::of_form(form)?.with_constraints(none);
+    Ok(device.assemble_system(&problem)?.matrix)
+}
+
+/// Iterates over the nodes of linear elements where an exchange holds the solution.
+fn reacting_nodes(terms: &[FacetTerm]) -> impl Iterator<Item = u32> {
+    terms.iter().filter(|term| term.reacts()).flat_map(|term| term.dofs.iter().copied())
+}
+
+/// Returns whether nothing holds the solution of a problem; `components` are those of its mesh.
+fn is_pure_neumann<C: std::borrow::Borrow<Components>>(
     problem: &AssemblyProblem<'_>,
-    components: &Components,
-    reacts: &[bool],
+    components: impl FnOnce() -> C,
 ) -> Result<bool, FemError> {
     if problem.coefficients.reacts_everywhere() {
         return Ok(false);
     }
-    let mesh = problem.coefficients.mesh;
-    let reacting_terms = || problem.facet_terms.iter().filter(|term| term.reacts);
-    if components.count == 1 {
-        let held =
-            !problem.constraints.is_empty() || reacts.contains(&true) || reacting_terms().next().is_some();
-        return Ok(!held);
-    }
-    let mut robin = Constraints::none(mesh.n_nodes()).into_mask();
-    for node in reacting_terms().flat_map(|term| term.nodes) {
-        robin[node as usize / 64] |= 1 << (node % 64);
-    }
-    floating::floats(mesh, components, |node| {
-        problem.constraints.contains(node)
-            || robin[node / 64] >> (node % 64) & 1 == 1
-            || reacts.get(node).copied().unwrap_or(false)
-    })
+    let form = &problem.coefficients.form;
+    let held = problem.constraints.dofs().iter().copied().chain(reacting_nodes(&problem.facet_terms));
+    let reacting = || reacting_cells(&Space::new(form.mesh, 1)?, form);
+    floats(form.mesh, components().borrow(), held, reacting)
 }
 
-/// Returns whether the conditions determine the solution of a form of linear elements only up to a constant.
-/// The reaction of the form is ignored.
+/// Returns whether conditions determine the solution of an equation without a reaction on a space only up to a constant.
 ///
 /// # Errors
 /// [`FemError::Floating`] if this is true of one of several components of the mesh; errors of the conditions.
-pub fn conditions_leave_a_constant(form: &Form<'_>) -> Result<bool, FemError> {
-    LinearSpace::new(form.mesh)?;
-    let [zero, one] = [0.0, 1.0].map(crate::Coefficient::Constant);
-    let plain = Form { sigma: &one, lambda: &zero, source: &zero, ..*form };
-    is_pure_neumann(&AssemblyProblem::of_form(&plain)?, &components(form.mesh), &[])
-}
-
-/// Calls [`floating::balance`].
-fn balance(problem: &AssemblyProblem<'_>, rhs: &mut [f64]) -> Result<f64, FemError> {
-    let loads = || problem.facet_terms.iter().flat_map(|term| term.load);
-    floating::balance(rhs, loads().sum::<f64>() + 0.0, loads().map(f64::abs).sum())
+pub fn conditions_leave_a_constant(space: &Space<'_>, conditions: &Conditions<'_>) -> Result<bool, FemError> {
+    let terms = facet_terms(space, conditions)?;
+    let held = held_by_conditions(conditions, &terms);
+    floats(conditions.mesh, &components(conditions.mesh), held, || Ok(Vec::new()))
 }
 
 /// Returns whether a cell of this measure has a finite stiffness.

@@ -12,7 +12,7 @@ use femtile_sparse::csr::{Csr, HostOffsets};
 use super::kernels::{Assembled, AssemblyKernels, AssemblyProblem, DeviceState};
 use super::sparsity::Sparsity;
 use crate::FemError;
-use crate::forms::{ChunkCoefficients, ChunkScratch, FACET_ENTRIES, State, VOIGT, mass_entries};
+use crate::forms::{ChunkCoefficients, ChunkScratch, FacetTerm, State, VOIGT, add_loads, mass_entries};
 
 /// Rows as maps from column to value.
 type Rows = Vec<BTreeMap<u32, f64>>;
@@ -26,15 +26,7 @@ impl<T: Scalar> AssemblyKernels<T> for Reference {
         _: &Arc<Sparsity>,
         places: EntryPositions,
     ) -> Result<RefillData, FemError> {
-        Ok(RefillData { places, rhs: Vec::new(), reacts: Vec::new() })
-    }
-
-    fn load(&self, _: &mut RefillData, _: &AssemblyProblem<'_>) -> Result<(), FemError> {
-        Ok(())
-    }
-
-    fn load_conditions(&self, _: &mut RefillData, _: &AssemblyProblem<'_>) -> Result<(), FemError> {
-        Ok(())
+        Ok(RefillData { places, rhs: Vec::new() })
     }
 
     fn queue<V: Scalar>(
@@ -44,7 +36,7 @@ impl<T: Scalar> AssemblyKernels<T> for Reference {
         values: &mut BufferMut<'_, V, Self>,
         rhs: &mut Buffer<T, Self>,
     ) -> Result<(), FemError> {
-        let Assembled { matrix, rhs: sums, reacts } = assemble_at::<f64>(self, problem, state.on_host())?;
+        let Assembled { matrix, rhs: sums } = assemble_at::<f64>(self, problem, state.on_host())?;
         for row in 0..matrix.n_rows() {
             let entries: BTreeMap<u32, f64> = matrix.row(row).map(|(j, value)| (j as u32, value)).collect();
             let mut columns: Vec<u32> = entries.keys().copied().collect();
@@ -54,18 +46,8 @@ impl<T: Scalar> AssemblyKernels<T> for Reference {
             }
         }
         rhs.as_mut_slice().iter_mut().zip(&sums).for_each(|(out, &b)| *out = T::from_f64(b));
-        (refill_data.rhs, refill_data.reacts) = (sums, reacts);
+        refill_data.rhs = sums;
         Ok(())
-    }
-
-    fn check<V: Scalar>(
-        &self,
-        refill_data: &mut RefillData,
-        _: (&AssemblyProblem<'_>, DeviceState<'_, Self>),
-        _: &mut BufferMut<'_, V, Self>,
-        _: &mut Buffer<T, Self>,
-    ) -> Result<Vec<bool>, FemError> {
-        Ok(std::mem::take(&mut refill_data.reacts))
     }
 
     fn refill_bytes(&self, _: &RefillData) -> usize {
@@ -89,8 +71,7 @@ fn assemble_at<T: Scalar>(
     let mesh = problem.coefficients.mesh;
     let mut rows: Rows = vec![BTreeMap::new(); mesh.n_nodes()];
     let mut rhs = vec![0.0; mesh.n_nodes()];
-    let mut reacts = vec![false; mesh.n_nodes()];
-    add_cells(problem, state, &mut rows, &mut rhs, &mut reacts)?;
+    add_cells(problem, state, &mut rows, &mut rhs)?;
     if let Some(node) = rows.iter().position(BTreeMap::is_empty) {
         return Err(FemError::OrphanNode { node, point: mesh.points[node] });
     }
@@ -100,10 +81,7 @@ fn assemble_at<T: Scalar>(
     let columns = rows.iter().flat_map(|row| row.keys().copied()).collect();
     let values = rows.iter().flat_map(|row| row.values().map(|&value| T::from_f64(value))).collect();
     let matrix = Csr::from_parts(device, mesh.n_nodes(), offsets, columns, values)?;
-    if !reacts.contains(&true) {
-        reacts.clear();
-    }
-    Ok(Assembled { matrix, rhs, reacts })
+    Ok(Assembled { matrix, rhs })
 }
 
 /// Places of the values, and the last right side.
@@ -111,7 +89,6 @@ pub struct RefillData {
     places: EntryPositions,
     /// Before rounding.
     rhs: Vec<f64>,
-    reacts: Vec<bool>,
 }
 
 fn add_cells(
@@ -119,7 +96,6 @@ fn add_cells(
     state: State<'_>,
     rows: &mut Rows,
     rhs: &mut [f64],
-    reacts: &mut [bool],
 ) -> Result<(), FemError> {
     let mesh = problem.coefficients.mesh;
     let element = P1 { dimension: mesh.dimension() };
@@ -156,7 +132,6 @@ fn add_cells(
                     map.measure * (stiffness + mass[a][b]);
             }
             rhs[nodes[a] as usize] += map.measure * chunk.load[a][0];
-            reacts[nodes[a] as usize] |= chunk.reacts[0];
         }
         if problem.coefficients.has_drift() {
             add_drift(nodes, &map, &chunk, state, rows, rhs);
@@ -201,20 +176,9 @@ fn add_drift(
 }
 
 fn add_facets(problem: &AssemblyProblem<'_>, rows: &mut Rows, rhs: &mut [f64]) {
-    let n_corners = problem.coefficients.mesh.dimension();
-    for term in &problem.facet_terms {
-        for a in 0..n_corners {
-            rhs[term.nodes[a] as usize] += term.load[a];
-        }
-        for (value, (a, b)) in term.matrix.iter().zip(FACET_ENTRIES) {
-            if a >= n_corners || b >= n_corners {
-                continue;
-            }
-            *rows[term.nodes[a] as usize].entry(term.nodes[b]).or_insert(0.0) += value;
-            if a != b {
-                *rows[term.nodes[b] as usize].entry(term.nodes[a]).or_insert(0.0) += value;
-            }
-        }
+    add_loads(rhs, &problem.facet_terms);
+    for (row, column, value) in problem.facet_terms.iter().flat_map(FacetTerm::entries) {
+        *rows[row as usize].entry(column).or_insert(0.0) += value;
     }
 }
 

@@ -13,10 +13,11 @@ use femtile_mesh::check::{Components, components};
 use femtile_space::LinearSpace;
 use femtile_sparse::{Csr, StoredMatrix};
 
+use super::floating::{Flux, balance};
 use super::kernels::to_the_end;
 use super::mesh_identity::{self, MeshIdentity};
 use super::sparsity::{Sparsity, pattern};
-use super::{AssembledSystem, AssemblyKernels, AssemblyProblem, DeviceState, balance, is_pure_neumann};
+use super::{AssembledSystem, AssemblyKernels, AssemblyProblem, DeviceState, is_pure_neumann};
 use crate::FemError;
 use crate::forms::{BoundaryCondition, Form, Slopes};
 
@@ -131,7 +132,7 @@ impl<T: Scalar, D: AssemblyKernels<T>, M: StoredMatrix<D>> Assembly<T, D, M> {
     pub fn refill(&mut self, system: &mut AssembledSystem<T, D, M>, form: &Form<'_>) -> Result<(), FemError> {
         self.check_system(system)?;
         let problem = self.prepare(form)?;
-        self.fill(system, &problem)?;
+        self.fill(system, &problem, DeviceState::default())?;
         system.constraints = problem.constraints;
         Ok(())
     }
@@ -181,48 +182,28 @@ impl<T: Scalar, D: AssemblyKernels<T>, M: StoredMatrix<D>> Assembly<T, D, M> {
         Ok(problem)
     }
 
-    /// The second part of [`Assembly::refill`]: computes the values of the last prepared problem.
+    /// The second part of [`Assembly::refill`]: computes the values of the last prepared problem, with coefficients evaluated at a
+    /// time and a function; see [`AssemblyKernels::queue`] for the matrix and right side of a linearization.
     ///
     /// The constraints of the system are those of its last refill.
     ///
     /// # Errors
-    /// As [`Assembly::refill`].
-    pub fn fill(
-        &mut self,
-        system: &mut AssembledSystem<T, D, M>,
-        problem: &AssemblyProblem<'_>,
-    ) -> Result<(), FemError> {
-        self.fill_at(system, problem, DeviceState::default())
-    }
-
-    /// As [`Assembly::fill`], with coefficients evaluated at a time and a function; see [`AssemblyKernels::queue`] for the
-    /// matrix and right side of a linearization.
-    ///
-    /// # Errors
     /// As [`Assembly::refill`]; [`FemError::Length`] unless the function has one value per node.
-    pub fn fill_at(
+    pub fn fill(
         &mut self,
         system: &mut AssembledSystem<T, D, M>,
         problem: &AssemblyProblem<'_>,
         state: DeviceState<'_, D>,
     ) -> Result<(), FemError> {
-        self.queue_at(system, problem, state)?;
-        self.check_at(system, problem, state)
+        self.queue(system, problem, state)?;
+        self.check(system, problem, state)
     }
 
     /// Queues the work of [`Assembly::fill`] without waiting; [`Assembly::check`] completes it.
     ///
     /// # Errors
-    /// Errors of [`Assembly::refill`] that are known without waiting.
+    /// Errors of [`Assembly::fill`] that are known without waiting.
     pub fn queue(
-        &mut self,
-        system: &mut AssembledSystem<T, D, M>,
-        problem: &AssemblyProblem<'_>,
-    ) -> Result<(), FemError> {
-        self.queue_at(system, problem, DeviceState::default())
-    }
-
-    fn queue_at(
         &mut self,
         system: &mut AssembledSystem<T, D, M>,
         problem: &AssemblyProblem<'_>,
@@ -242,16 +223,8 @@ impl<T: Scalar, D: AssemblyKernels<T>, M: StoredMatrix<D>> Assembly<T, D, M> {
     /// Waits for queued work and checks its result; balances a pure Neumann problem.
     ///
     /// # Errors
-    /// As [`Assembly::refill`].
+    /// As [`Assembly::fill`].
     pub fn check(
-        &mut self,
-        system: &mut AssembledSystem<T, D, M>,
-        problem: &AssemblyProblem<'_>,
-    ) -> Result<(), FemError> {
-        self.check_at(system, problem, DeviceState::default())
-    }
-
-    fn check_at(
         &mut self,
         system: &mut AssembledSystem<T, D, M>,
         problem: &AssemblyProblem<'_>,
@@ -261,13 +234,12 @@ impl<T: Scalar, D: AssemblyKernels<T>, M: StoredMatrix<D>> Assembly<T, D, M> {
         self.check_system(system)?;
         let AssembledSystem { matrix, rhs, .. } = system;
         let at = (problem, state);
-        let reacts = self.device.check(&mut self.refill_data, at, &mut matrix.values_mut(), rhs)?;
-        system.is_pure_neumann =
-            problem.slopes.is_none() && is_pure_neumann(problem, &self.components, &reacts)?;
+        self.device.check(&mut self.refill_data, at, &mut matrix.values_mut(), rhs)?;
+        system.is_pure_neumann = problem.slopes.is_none() && is_pure_neumann(problem, || &self.components)?;
         system.imbalance = 0.0;
         if system.is_pure_neumann {
             let mut unrounded = self.device.unrounded(&self.refill_data, rhs)?;
-            system.imbalance = balance(problem, &mut unrounded)?;
+            system.imbalance = balance(&mut unrounded, Flux::of(&problem.facet_terms))?;
             let rounded: Vec<T> = unrounded.into_iter().map(T::from_f64).collect();
             rhs.upload(&rounded)?;
         }

@@ -11,12 +11,13 @@
 //! lifting.
 
 use femtile_expression::TapeScratch;
-use femtile_space::TensorSpace;
+use femtile_mesh::Mesh;
 use femtile_space::geometry::{CellMap, CellMaps, Sides};
+use femtile_space::{Space, TensorSpace};
 use rayon::prelude::*;
 
 use crate::FemError;
-use crate::forms::{Compiled, Condition, Form, Points, winners};
+use crate::forms::{Compiled, Condition, Conditions, Form, Points};
 
 /// The constrained degrees of freedom and their values.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -52,57 +53,47 @@ impl Constraints {
         self.n_dofs
     }
 
-    /// Evaluates the Dirichlet conditions of a form for linear elements.
+    /// Evaluates the Dirichlet conditions of a form on a space of its mesh, of degree 1 on simplices.
     ///
     /// # Errors
-    /// Conditions on facets or nodes that do not exist; a boundary value that is not finite.
-    pub fn of_form(form: &Form<'_>) -> Result<Self, FemError> {
-        Self::dirichlet(form, &winners(form)?)
+    /// Conditions on facets or nodes that do not exist; errors of [`Constraints::new`].
+    pub fn of_form(space: &Space<'_>, form: &Form<'_>) -> Result<Self, FemError> {
+        Self::new(space, &form.holding_conditions()?)
     }
 
-    /// Evaluates the Dirichlet conditions of a form for elements of any degree.
-    ///
-    /// # Errors
-    /// As [`Constraints::of_form`].
-    pub fn of_space(space: &TensorSpace<'_>, form: &Form<'_>) -> Result<Self, FemError> {
-        Self::dirichlet_of_any_degree(space, form, &winners(form)?)
-    }
-
-    /// Evaluates the Dirichlet conditions of a form for linear elements. If several conditions name a node,
-    /// the last one holds.
+    /// Evaluates the Dirichlet conditions on a space, of degree 1 on simplices: at the nodes of closed facets, and of entities
+    /// whose corners are all named. If several conditions name a node, the last one holds.
     ///
     /// # Errors
     /// A boundary value that is not finite, reported by a cell at that node.
-    pub(crate) fn dirichlet(form: &Form<'_>, winners: &[Option<u32>]) -> Result<Self, FemError> {
-        let claims = dirichlet_facets(form, winners).flat_map(|(facet, number)| {
-            let cell = form.boundary.cells[facet];
-            form.boundary.facet(facet).iter().map(move |&node| (node, number, cell))
+    pub fn new(space: &Space<'_>, conditions: &Conditions<'_>) -> Result<Self, FemError> {
+        match space.tensor() {
+            Some(space) => Self::of_any_degree(space, conditions),
+            None => Self::of_nodes(conditions),
+        }
+    }
+
+    fn of_nodes(conditions: &Conditions<'_>) -> Result<Self, FemError> {
+        let boundary = conditions.boundary;
+        let claims = conditions.dirichlet_facets().flat_map(|(facet, number)| {
+            let cell = boundary.cells[facet as usize];
+            boundary.facet(facet as usize).iter().map(move |&node| (node, number, cell))
         });
-        let place = |node: u32, cell: u32| (cell, form.mesh.points[node as usize]);
-        let claims = claims.chain(claims_at_nodes(form)?).collect();
-        Self::from_claims(form, form.mesh.n_nodes(), claims, place)
+        let place = |node: u32, cell: u32| (cell, conditions.mesh.points[node as usize]);
+        let claims = claims.chain(claims_at_nodes(conditions)).collect();
+        Self::from_claims(conditions, conditions.mesh.n_nodes(), claims, place)
     }
 
-    /// Evaluates the Dirichlet conditions for elements of any degree at the nodes of closed facets, and of entities
-    /// whose corners are all named.
-    ///
-    /// # Errors
-    /// A boundary value that is not finite, reported by a cell at that node.
-    pub(crate) fn dirichlet_of_any_degree(
-        space: &TensorSpace<'_>,
-        form: &Form<'_>,
-        winners: &[Option<u32>],
-    ) -> Result<Self, FemError> {
+    fn of_any_degree(space: &TensorSpace<'_>, conditions: &Conditions<'_>) -> Result<Self, FemError> {
         let sides = Sides::new(space, space.shapes().nodes());
-        let facets: Vec<(usize, u32)> = dirichlet_facets(form, winners).collect();
-        let of_facet = |&(facet, number): &(usize, u32)| {
-            let side = sides.of_facet(form.boundary, facet);
+        let facets: Vec<(u32, u32)> = conditions.dirichlet_facets().collect();
+        let of_facet = |&(facet, number): &(u32, u32)| {
+            let side = sides.of_facet(conditions.boundary, facet as usize);
             let nodes = sides.dofs(side).into_iter().zip(sides.map(side).points);
-            nodes.map(move |(dof, point)| ((dof, number), (form.boundary.cells[facet], point)))
+            nodes.map(move |(dof, point)| ((dof, number), (conditions.boundary.cells[facet as usize], point)))
         };
         let (mut claims, mut places): (Vec<_>, Vec<_>) = facets.par_iter().flat_map_iter(of_facet).unzip();
-        dirichlet_nodes(form)?;
-        for (entry, number) in form.conditions.iter().zip(0..) {
+        for (entry, number) in conditions.list.iter().zip(0..) {
             if let Condition::DirichletAtNodes { nodes, .. } = &entry.condition {
                 let (more, places_of_more) = claims_on_entities(space, nodes, number);
                 claims.extend(more);
@@ -110,20 +101,20 @@ impl Constraints {
             }
         }
         let claims = claims.into_iter().zip(0..).map(|((dof, number), place)| (dof, number, place));
-        Self::from_claims(form, space.n_dofs(), claims.collect(), |_, place| places[place as usize])
+        Self::from_claims(conditions, space.n_dofs(), claims.collect(), |_, place| places[place as usize])
     }
 
     /// Keeps the last claim of each degree of freedom. A claim is (degree of freedom, condition, place
     /// index); `place` returns the cell and point of a place index.
     fn from_claims(
-        form: &Form<'_>,
+        conditions: &Conditions<'_>,
         n_dofs: usize,
         mut claims: Vec<(u32, u32, u32)>,
         place: impl Fn(u32, u32) -> (u32, [f64; 3]),
     ) -> Result<Self, FemError> {
         claims.par_sort_unstable();
         let mut constraints = Self::none(n_dofs);
-        let mut points = vec![Points::default(); form.conditions.len()];
+        let mut points = vec![Points::default(); conditions.list.len()];
         let mut holding = Vec::new();
         for group in claims.chunk_by(|a, b| a.0 == b.0) {
             let (dof, number, key) = group[group.len() - 1];
@@ -133,18 +124,13 @@ impl Constraints {
             points[number as usize].push(cell, point);
         }
         let mut values = Vec::with_capacity(points.len());
-        for (points, entry) in points.iter().zip(form.conditions) {
-            values.push(dirichlet_values(form, &entry.condition, points)?.into_iter());
+        for (points, entry) in points.iter().zip(conditions.list) {
+            values.push(dirichlet_values(conditions.mesh, &entry.condition, points)?.into_iter());
         }
         constraints.values =
             holding.iter().map(|&number| values[number].next().unwrap_or(f64::NAN)).collect();
         constraints.index();
         Ok(constraints)
-    }
-
-    /// Returns the bit mask of constrained degrees of freedom.
-    pub(crate) fn into_mask(self) -> Vec<u64> {
-        self.mask
     }
 
     /// Returns the bit mask, and the number of constrained degrees of freedom before each word: the tables of
@@ -206,45 +192,18 @@ impl Constraints {
     }
 }
 
-/// Iterates over facets with a Dirichlet condition, and the number of the condition.
-pub(crate) fn dirichlet_facets<'a>(
-    form: &'a Form<'_>,
-    winners: &'a [Option<u32>],
-) -> impl Iterator<Item = (usize, u32)> + 'a {
-    let numbered = winners.iter().enumerate().filter_map(|(facet, winner)| Some((facet, (*winner)?)));
-    numbered.filter(|&(_, number)| form.conditions[number as usize].condition.given_value().is_some())
-}
-
-/// Returns the nodes of the mesh with given u, and the number of the condition.
-///
-/// # Errors
-/// [`FemError::NoSuchNode`] for a node outside the mesh.
-pub(crate) fn dirichlet_nodes(form: &Form<'_>) -> Result<Vec<(u32, u32)>, FemError> {
-    let n_nodes = form.mesh.n_nodes();
-    let mut found = Vec::new();
-    for (condition, entry) in form.conditions.iter().enumerate() {
-        let Condition::DirichletAtNodes { nodes, .. } = &entry.condition else { continue };
-        if let Some(&node) = nodes.iter().find(|&&node| node as usize >= n_nodes) {
-            return Err(FemError::NoSuchNode { condition, node, n_nodes });
-        }
-        found.extend(nodes.iter().map(|&node| (node, condition as u32)));
-    }
-    Ok(found)
-}
-
 /// Returns the claims of conditions at nodes: node, condition, and the first cell of the node.
-fn claims_at_nodes(form: &Form<'_>) -> Result<Vec<(u32, u32, u32)>, FemError> {
-    let named = dirichlet_nodes(form)?;
-    if named.is_empty() {
-        return Ok(Vec::new());
-    }
-    let mut cells = vec![u32::MAX; form.mesh.n_nodes()];
-    for cell in (0..form.mesh.n_cells()).rev() {
-        form.mesh.cell(cell).iter().for_each(|&node| cells[node as usize] = cell as u32);
+fn claims_at_nodes(conditions: &Conditions<'_>) -> Vec<(u32, u32, u32)> {
+    let (mesh, mut cells) = (conditions.mesh, Vec::new());
+    if conditions.dirichlet_nodes().next().is_some() {
+        cells = vec![u32::MAX; mesh.n_nodes()];
+        for cell in (0..mesh.n_cells()).rev() {
+            mesh.cell(cell).iter().for_each(|&node| cells[node as usize] = cell as u32);
+        }
     }
     // A node without a cell has no equation.
-    let claims = named.into_iter().map(|(node, number)| (node, number, cells[node as usize]));
-    Ok(claims.filter(|&(_, _, cell)| cell != u32::MAX).collect())
+    let claims = conditions.dirichlet_nodes().map(|(node, number)| (node, number, cells[node as usize]));
+    claims.filter(|&(_, _, cell)| cell != u32::MAX).collect()
 }
 
 /// Returns the claims of one condition at nodes: each degree of freedom on an entity whose corners are all named, with
@@ -276,10 +235,10 @@ type Claim = (u32, u32);
 /// A cell and a point in it.
 type Place = (u32, [f64; 3]);
 
-fn dirichlet_values(form: &Form<'_>, condition: &Condition, points: &Points) -> Result<Vec<f64>, FemError> {
+fn dirichlet_values(mesh: &Mesh, condition: &Condition, points: &Points) -> Result<Vec<f64>, FemError> {
     let mut values = vec![0.0; points.len()];
     if let Some(coefficient) = condition.given_value() {
-        let compiled = Compiled::scalar("dirichlet", coefficient, form.mesh)?;
+        let compiled = Compiled::scalar("dirichlet", coefficient, mesh)?;
         compiled.eval_scalar(&mut values, points, &mut TapeScratch::default())?;
     }
     Ok(values)

@@ -1,5 +1,6 @@
 //! Evaluation of functions of a space at the points of a rule, cell by cell.
 
+mod facets;
 mod moments;
 mod products;
 mod simplex;
@@ -12,6 +13,7 @@ use femtile_space::{Group, ReferenceRule, Space, TensorSpace};
 
 use crate::FemError;
 use crate::forms::{Compiled, Points};
+pub(crate) use facets::FacetEvaluation;
 pub(crate) use products::{add_products, touching};
 pub(crate) use simplex::SimplexBasis;
 pub(crate) use tensor::TensorBasis;
@@ -230,12 +232,28 @@ impl<'a> Evaluation<'a> {
         }
     }
 
+    /// Adds $\int f\varphi_i$ to a vector, cell after cell: the same bits for any number of threads.
+    pub fn add_moments(&self, out: &mut [f64], f: &Compiled<'_>) -> Result<(), FemError> {
+        match self {
+            Self::Tensor(basis) => basis.add_moments(out, f, f64::NAN),
+            Self::Simplex(basis) => basis.add_moments(out, f),
+        }
+    }
+
     /// Returns $\sum_q w_q (F_q \cdot \nabla\varphi_i + v_q \varphi_i)$ for each shape function. `found`
     /// holds F as its gradients and v as its given values.
     pub fn weak_moments(&self, found: &mut Found, points: &CellPoints) -> Vec<f64> {
         match self {
             Self::Tensor(basis) => basis.weak_moments(found, points),
             Self::Simplex(basis) => basis.weak_moments(found, points),
+        }
+    }
+
+    /// Returns vectors at the points of a cell, interpolated between those at its nodes.
+    pub fn interpolate(&self, nodal: Vec<[f64; 3]>) -> Vec<[f64; 3]> {
+        match self {
+            Self::Tensor(basis) => basis.interpolate(nodal),
+            Self::Simplex(basis) => basis.interpolate(&nodal),
         }
     }
 

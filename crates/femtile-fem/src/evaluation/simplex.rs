@@ -1,9 +1,12 @@
 //! Evaluation on triangles and tetrahedra by tables of the shape functions.
 
+use femtile_device::parallel;
 use femtile_space::geometry::{determinant, inverse};
 use femtile_space::{ReferenceRule, Space, Tabulation};
 
-use super::{CellPoints, Found};
+use super::{CELLS, CellPoints, Found, Samples};
+use crate::FemError;
+use crate::forms::Compiled;
 
 /// Tables for evaluation at points of the reference simplex.
 pub(crate) struct SimplexBasis<'a> {
@@ -75,6 +78,13 @@ impl<'a> SimplexBasis<'a> {
         }
     }
 
+    pub fn interpolate(&self, nodal: &[[f64; 3]]) -> Vec<[f64; 3]> {
+        let combined = |shapes: &[f64]| {
+            std::array::from_fn(|a| nodal.iter().zip(shapes).map(|(vector, shape)| vector[a] * shape).sum())
+        };
+        self.table.values.chunks_exact(nodal.len()).map(combined).collect()
+    }
+
     pub fn moments<'f>(&self, found: &'f mut Found, points: &CellPoints) -> &'f [f64] {
         let sums = &mut found.function.values;
         sums.clear();
@@ -84,6 +94,39 @@ impl<'a> SimplexBasis<'a> {
             sums.iter_mut().zip(shapes).for_each(|(sum, shape)| *sum += weight * value * shape);
         }
         sums
+    }
+
+    pub fn add_moments(&self, out: &mut [f64], f: &Compiled<'_>) -> Result<(), FemError> {
+        let (n_cells, n_q, n) = (self.space.n_cells(), self.rule.n_q(), self.table.n_dofs);
+        let of_block = |(points, samples): &mut (CellPoints, Samples), block: usize| {
+            let cells = block * CELLS..n_cells.min((block + 1) * CELLS);
+            samples.clear();
+            for cell in cells.clone() {
+                self.write_points(points, cell, true);
+                samples.points.extend(cell as u32, &points.map.points);
+                samples.weights.extend_from_slice(&points.weights);
+            }
+            samples.eval(f)?;
+            let mut moments = vec![0.0; cells.len() * n];
+            for (i, sums) in moments.chunks_exact_mut(n).enumerate() {
+                for (q, at) in (i * n_q..(i + 1) * n_q).enumerate() {
+                    let weighted = samples.weights[at] * samples.given[at];
+                    let shapes = self.table.values(q).iter();
+                    sums.iter_mut().zip(shapes).for_each(|(sum, shape)| *sum += weighted * shape);
+                }
+            }
+            Ok(moments)
+        };
+        let found: Vec<Result<Vec<f64>, FemError>> =
+            parallel::map_with(n_cells.div_ceil(CELLS), 1, Default::default, of_block);
+        let mut dofs = vec![0; n];
+        for (block, moments) in found.into_iter().enumerate() {
+            for (cell, moments) in (block * CELLS..).zip(moments?.chunks_exact(n)) {
+                self.space.cell_dofs(cell, &mut dofs);
+                dofs.iter().zip(moments).for_each(|(&dof, moment)| out[dof as usize] += moment);
+            }
+        }
+        Ok(())
     }
 
     pub fn weak_moments(&self, found: &mut Found, points: &CellPoints) -> Vec<f64> {

@@ -102,8 +102,10 @@ impl<'a> TensorBasis<'a> {
         sum
     }
 
-    /// Replaces nodal values of a function with some components by its values at the points.
-    pub fn interpolate(&self, nodal: &mut AtPoints, components: usize) {
-        self.tables.evaluate(nodal, self.space.dimension(), components);
+    pub fn interpolate(&self, nodal: Vec<[f64; 3]>) -> Vec<[f64; 3]> {
+        let mut vectors = AtPoints::default();
+        vectors.values = nodal.into_flattened();
+        self.tables.evaluate(&mut vectors, self.space.dimension(), 3);
+        vectors.values.as_chunks().0.to_vec()
     }
 }

@@ -64,8 +64,6 @@ pub(crate) struct ChunkCoefficients {
     pub mass: Box<[[f64; CHUNK]; 10]>,
     /// Means of $f\varphi_a$ by corner.
     pub load: Box<[[f64; CHUNK]; 4]>,
-    /// Whether λ is positive somewhere in the cell.
-    pub reacts: Box<[bool; CHUNK]>,
     /// Means of $\sigma_u\varphi_a$ by corner, of each entry of the tensor or of the scalar; empty without a derivative.
     pub drift: Vec<[[f64; CHUNK]; 4]>,
 }
@@ -88,11 +86,6 @@ impl<'a> CellCoefficients<'a> {
     /// Compiles the coefficients of a form.
     pub fn new(form: &Form<'a>) -> Result<Self, FemError> {
         Self::compile(form, CompiledSlopes::default(), false)
-    }
-
-    /// Compiles the coefficients of a form whose λ may have any sign, for their evaluation.
-    pub fn of_any_sign(form: &Form<'a>) -> Result<Self, FemError> {
-        Self::compile(form, CompiledSlopes::default(), true)
     }
 
     /// Compiles the coefficients of a form for its linearization, in which λ may have any sign.
@@ -141,11 +134,6 @@ impl<'a> CellCoefficients<'a> {
         matches!(self.lambda, Varying::Constant(value) if value > 0.0)
     }
 
-    /// Returns whether λ varies between cells, in a problem whose λ may not be negative.
-    pub fn reaction_varies(&self) -> bool {
-        !self.has_any_reaction && !matches!(self.lambda, Varying::Constant(_))
-    }
-
     /// Returns coefficients of a chunk with all constant parts filled in.
     pub fn start_chunk(&self) -> ChunkCoefficients {
         let mut chunk = ChunkCoefficients {
@@ -153,7 +141,6 @@ impl<'a> CellCoefficients<'a> {
             sigma: Box::new([[0.0; CHUNK]; 6]),
             mass: Box::new([[0.0; CHUNK]; 10]),
             load: Box::new([[0.0; CHUNK]; 4]),
-            reacts: Box::new([self.reacts_everywhere(); CHUNK]),
             drift: self.slopes.start_drift(),
         };
         match &self.sigma {

@@ -5,14 +5,13 @@
 //! of σ adds a drift, on a GPU by a kernel of its own (`assembly/drift`).
 
 use femtile_element::quadrature::Quadrature;
+use femtile_expression::TapeScratch;
 
-use super::Coefficient;
-use super::Compiled;
 use super::cell_coefficients::{
     CHUNK, CellCoefficients, ChunkCoefficients, ChunkScratch, VOIGT, Varying, mass_entries,
 };
 use super::cell_points::shape_moments;
-use super::{Form, Slopes};
+use super::{Coefficient, Compiled, Form, Points, Slopes};
 use crate::FemError;
 
 /// The compiled derivatives of coefficients by u.
@@ -20,7 +19,7 @@ use crate::FemError;
 /// With slopes, the reaction is $\lambda + g$ and the source is $f + g u$ with $g = \lambda_u u - f_u$. The
 /// slope $\sigma_u$ makes the drift $\int \sigma_u\,\delta\,\nabla u\cdot\nabla v$.
 #[derive(Default)]
-pub(super) struct CompiledSlopes<'a> {
+pub(crate) struct CompiledSlopes<'a> {
     pub sigma: Option<Compiled<'a>>,
     pub lambda: Option<Compiled<'a>>,
     pub source: Option<Compiled<'a>>,
@@ -42,6 +41,27 @@ impl<'a> CompiledSlopes<'a> {
     /// Returns whether the reaction and the source have parts of the linearization.
     pub fn has_reaction(&self) -> bool {
         self.lambda.is_some() || self.source.is_some()
+    }
+
+    /// Adds $g = \lambda_u u - f_u$ to the values of λ at points, and $g u$ to those of f.
+    pub fn add_reaction(
+        &self,
+        (reaction, source): (&mut [f64], &mut [f64]),
+        points: &Points,
+        (slopes, tape): (&mut Vec<f64>, &mut TapeScratch),
+    ) -> Result<(), FemError> {
+        slopes.resize(points.len(), 0.0);
+        for (slope, is_of_lambda) in [(&self.lambda, true), (&self.source, false)] {
+            let Some(slope) = slope else { continue };
+            slope.eval_scalar(slopes, points, tape)?;
+            let sums = reaction.iter_mut().zip(&mut *source);
+            for ((reaction, source), (slope, u)) in sums.zip(slopes.iter().zip(&points.unknown)) {
+                let own = if is_of_lambda { slope * u } else { -slope };
+                *reaction += own;
+                *source += own * u;
+            }
+        }
+        Ok(())
     }
 
     /// Returns moments of the drift for a chunk, zero.
@@ -73,28 +93,11 @@ impl CellCoefficients<'_> {
         scratch.place_points(self.mesh, cells, Some(&self.rule), unknown);
         let ChunkScratch { points, scalars, loads, slopes, tape, .. } = scratch;
         let n = points.len();
-        [&mut *scalars, loads, slopes].into_iter().for_each(|values| values.resize(n, 0.0));
+        [&mut *scalars, loads].into_iter().for_each(|values| values.resize(n, 0.0));
         // Errors of values come before those of their derivatives.
         lambda.eval_scalar(scalars, points, tape)?;
         source.eval_scalar(loads, points, tape)?;
-        if let Some(slope) = &self.slopes.lambda {
-            slope.eval_scalar(slopes, points, tape)?;
-            for ((lambda, f), (slope, u)) in
-                scalars.iter_mut().zip(&mut *loads).zip(slopes.iter().zip(&points.unknown))
-            {
-                *lambda += slope * u;
-                *f += slope * u * u;
-            }
-        }
-        if let Some(slope) = &self.slopes.source {
-            slope.eval_scalar(slopes, points, tape)?;
-            for ((lambda, f), (slope, u)) in
-                scalars.iter_mut().zip(&mut *loads).zip(slopes.iter().zip(&points.unknown))
-            {
-                *lambda -= slope;
-                *f -= slope * u;
-            }
-        }
+        self.slopes.add_reaction((scalars, loads), points, (slopes, tape))?;
         self.take_reaction(chunk, scalars, cells.len(), Some(&self.rule));
         self.take_source(chunk, loads, cells.len(), Some(&self.rule));
         Ok(())
@@ -141,8 +144,6 @@ impl CellCoefficients<'_> {
         rule: Option<&Quadrature>,
     ) {
         let n_q = values.len() / n.max(1);
-        let reacts = values.chunks(n_q).map(|values| values.iter().any(|&value| value > 0.0));
-        chunk.reacts.iter_mut().zip(reacts).for_each(|(reacts, found)| *reacts = found);
         let Some(rule) = rule else {
             return self.fill_mass(&mut chunk.mass, |lane| values[lane], 0..n);
         };

@@ -8,13 +8,14 @@
 mod cell_coefficients;
 mod cell_points;
 mod checks;
+mod conditions;
 mod cuda;
 mod facet_terms;
-mod in_time;
 mod linearized;
 mod point_coefficients;
 mod sample_forms;
 mod unknown;
+mod variants;
 
 use femtile_mesh::Mesh;
 use femtile_mesh::check::BoundaryFacets;
@@ -24,11 +25,12 @@ pub(crate) use cell_coefficients::{
 };
 pub(crate) use cell_points::centroid;
 pub use checks::{definite, not_negative, positive};
+pub use conditions::Conditions;
 #[doc(hidden)]
 pub use cuda::{CudaForm, CudaFormData, Evaluated, OPERATIONS};
-pub use facet_terms::winners;
-pub(crate) use facet_terms::{FACET_ENTRIES, FacetTerm, facet_terms};
+pub(crate) use facet_terms::{FacetTerm, add_loads, facet_terms};
 pub use femtile_form::{Coefficient, Compiled, PointFunction, Points, UNKNOWN};
+pub(crate) use linearized::CompiledSlopes;
 pub(crate) use point_coefficients::PointCoefficients;
 #[doc(hidden)]
 pub use sample_forms::{for_every_form, for_every_linearization};
@@ -88,8 +90,8 @@ pub struct Form<'a> {
     pub mesh: &'a Mesh,
     /// Its boundary, in which `conditions` count facets.
     pub boundary: &'a BoundaryFacets,
-    /// Conductivity $\sigma$, symmetric positive definite, or zero with $\lambda > 0$, which makes the problem a
-    /// projection.
+    /// Conductivity $\sigma$, symmetric positive definite, or [`Coefficient::ZERO`] with $\lambda \ne 0$: the matrix is then a
+    /// mass matrix, and the problem a projection.
     pub sigma: &'a Coefficient,
     /// Reaction $\lambda \ge 0$.
     pub lambda: &'a Coefficient,

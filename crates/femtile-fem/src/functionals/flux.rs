@@ -1,16 +1,12 @@
-use femtile_device::parallel;
-use femtile_expression::TapeScratch;
 use femtile_space::Space;
 use femtile_space::geometry::CellRule;
 
 use super::check_length;
 use super::dirichlet_facets::{Counts, DirichletFacets, sum_of_facets};
-use super::facet_points::{FacetEvaluation, FacetPoints};
 use super::integrals::{operator_rule, source_rule};
 use crate::FemError;
-use crate::constraints::dirichlet_facets;
-use crate::evaluation::{Evaluation, add_products, touching};
-use crate::forms::{Compiled, Condition, Form, PointCoefficients, not_negative, winners};
+use crate::evaluation::{Evaluation, FacetEvaluation, add_products, touching};
+use crate::forms::{Compiled, Form, PointCoefficients, facet_terms};
 
 /// Returns the flux **into** the domain through each boundary facet, $\int_F n\cdot\sigma\nabla u$ with the outward
 /// normal n.
@@ -63,21 +59,25 @@ pub fn facet_shares(
     counts: Counts<'_>,
 ) -> Result<Vec<f64>, FemError> {
     check_length(u, space.n_dofs())?;
-    let winners = winners(form)?;
-    let evaluation = FacetEvaluation::new(space, form.boundary);
+    let conditions = form.holding_conditions()?;
     let mut fluxes = vec![0.0; form.boundary.len()];
-    let facets: Vec<u32> = dirichlet_facets(form, &winners).map(|(facet, _)| facet as u32).collect();
-    let given = discrete_fluxes(&evaluation, form, u, &facets)?;
+    let facets: Vec<u32> = conditions.dirichlet_facets().map(|(facet, _)| facet).collect();
+    let given = discrete_fluxes(space, form, u, &facets)?;
     let mut residual = vec![0.0; space.n_dofs()];
     if !facets.is_empty() {
         let mut is_given = vec![false; space.n_dofs()];
         given.dofs().iter().for_each(|&dof| is_given[dof as usize] = true);
         add_cells(space, form, rule, u, &is_given, &mut residual)?;
     }
-    for (facet, dofs, own) in fluxes_of_conditions(&evaluation, form, &winners, u)? {
-        for (dof, flux) in dofs.into_iter().zip(own) {
+    for term in facet_terms(space, &conditions)? {
+        let mut own = term.load.clone();
+        let rows = own.iter_mut().zip(term.matrix.chunks(term.dofs.len()));
+        for (flux, row) in rows {
+            *flux -= row.iter().zip(&term.dofs).map(|(entry, &dof)| entry * u[dof as usize]).sum::<f64>();
+        }
+        for (&dof, flux) in term.dofs.iter().zip(own) {
             if counts(dof) {
-                fluxes[facet as usize] += flux;
+                fluxes[term.facet as usize] += flux;
             }
             residual[dof as usize] -= flux;
         }
@@ -117,7 +117,7 @@ fn add_cells(
     add_products(&evaluation, form, (u, &positions), |dof| is_marked[dof as usize], residual)?;
     if form.source.as_constant() != Some(0.0) {
         let source = Compiled::scalar("source", form.source, form.mesh)?;
-        let evaluation = Evaluation::new(space, source_rule(space, form, rule));
+        let evaluation = Evaluation::new(space, source_rule(space, form.source, rule));
         let loads = evaluation.map_at(&positions, |found, points, _| {
             evaluation.values(found, points, u);
             points.eval_with_values(found, &source)?;
@@ -130,73 +130,29 @@ fn add_cells(
     Ok(())
 }
 
-/// A facet, its degrees of freedom, and the flux of each.
-type NodalFluxes = (u32, Vec<u32>, Vec<f64>);
-
-/// Returns $\int_F g\,\varphi_i$ or $\int_F c\,(w - u)\,\varphi_i$ of the facets with such a condition, by condition and then by
-/// facet.
-fn fluxes_of_conditions<'e>(
-    evaluation: &'e FacetEvaluation<'e>,
-    form: &Form<'_>,
-    winners: &[Option<u32>],
-    u: &[f64],
-) -> Result<Vec<NodalFluxes>, FemError> {
-    let mut all = Vec::new();
-    for (number, entry) in form.conditions.iter().enumerate() {
-        let (field, transfer, value) = match &entry.condition {
-            Condition::Dirichlet(_) | Condition::DirichletAtNodes { .. } => continue,
-            Condition::Neumann(flux) => ("neumann", None, flux),
-            Condition::Robin { coefficient, value } => ("robin.value", Some(coefficient), value),
-        };
-        let value = Compiled::scalar(field, value, form.mesh)?;
-        let transfer = transfer.map(|c| Compiled::scalar("robin.coefficient", c, form.mesh)).transpose()?;
-        let facets: Vec<u32> =
-            (0..winners.len() as u32).filter(|&at| winners[at as usize] == Some(number as u32)).collect();
-        let of_facet = |(found, tape): &mut (FacetPoints<'e>, TapeScratch), i: usize| {
-            evaluation.at(found, facets[i], u)?;
-            let mut fluxes = vec![0.0; found.points.len()];
-            value.eval_scalar(&mut fluxes, &found.points, tape)?;
-            if let Some(transfer) = &transfer {
-                let mut factors = vec![0.0; fluxes.len()];
-                transfer.eval_scalar(&mut factors, &found.points, tape)?;
-                not_negative("robin.coefficient", &factors, &found.points)?;
-                let differences = factors.iter().zip(&found.points.unknown);
-                fluxes.iter_mut().zip(differences).for_each(|(flux, (c, u))| *flux = c * (*flux - u));
-            }
-            let own = found.moments(fluxes.iter().zip(found.measures()).map(|(flux, area)| flux * area));
-            Ok((facets[i], found.dofs.clone(), own))
-        };
-        let found: Vec<Result<NodalFluxes, FemError>> =
-            parallel::map_with(facets.len(), 1, Default::default, of_facet);
-        all.extend(found.into_iter().collect::<Result<Vec<_>, _>>()?);
-    }
-    Ok(all)
-}
-
 /// Returns the Dirichlet facets with the fluxes of the discrete gradient, $\int_F \varphi_i\,n\cdot\sigma\nabla u$; NaN where σ
 /// is not positive definite.
-fn discrete_fluxes<'e>(
-    evaluation: &'e FacetEvaluation<'e>,
+fn discrete_fluxes(
+    space: &Space<'_>,
     form: &Form<'_>,
     u: &[f64],
     facets: &[u32],
 ) -> Result<DirichletFacets, FemError> {
+    let evaluation = FacetEvaluation::new(space, form.boundary);
     let coefficients = PointCoefficients::of_any_sign(form.mesh, form.sigma, form.lambda)?;
-    let of_facet = |(found, tape): &mut (FacetPoints<'e>, TapeScratch), i: usize| {
-        evaluation.at(found, facets[i], u)?;
+    let found = evaluation.map(facets, |found, tape, facet| {
+        found.evaluate(u);
         let mut sigma = vec![[[0.0; 3]; 3]; found.points.len()];
         if coefficients.sigma(&mut sigma, &found.points, tape).is_err() {
             sigma.fill([[f64::NAN; 3]; 3]);
         }
         let along = sigma.iter().zip(&found.gradients).zip(&found.areas);
         let along = along.map(|((sigma, g), area)| dot(sigma.map(|row| dot(row, *g)), *area));
-        Ok(((facets[i], found.dofs.clone(), found.moments(along)), found.measures().sum()))
-    };
-    let found: Vec<Result<(NodalFluxes, f64), FemError>> =
-        parallel::map_with(facets.len(), 1, Default::default, of_facet);
+        let fluxes = found.moments(&along.collect::<Vec<_>>());
+        Ok((facet, found.dofs.clone(), fluxes, found.measures().sum()))
+    })?;
     let mut given = DirichletFacets::default();
-    for found in found {
-        let ((facet, dofs, fluxes), measure) = found?;
+    for (facet, dofs, fluxes, measure) in found {
         given.push(facet, &dofs, &fluxes, measure);
     }
     Ok(given)

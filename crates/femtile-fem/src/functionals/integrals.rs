@@ -113,7 +113,7 @@ pub fn error_h1(space: &Space<'_>, u: &[f64], exact: &Expression) -> Result<f64,
 
 /// Returns the degree of the rule on simplices for products of degree `exact` with coefficients: exact for coefficients that
 /// are constant in cells, else that of assembly.
-fn degree_for(space: &Space<'_>, coefficients: &[&Coefficient], exact: usize) -> usize {
+pub(crate) fn degree_for(space: &Space<'_>, coefficients: &[&Coefficient], exact: usize) -> usize {
     let is_exact = coefficients.iter().all(|coefficient| coefficient.is_constant_by_cell());
     if is_exact { exact } else { exact.max(space.element().degree() + 2) }
 }
@@ -127,9 +127,9 @@ pub(super) fn operator_rule(space: &Space<'_>, form: &Form<'_>, tensor: CellRule
 
 /// Returns the rule of the right side: on quadrilaterals and hexahedra p + 2 points along each axis, or for a source that
 /// depends on u that of the operator, `tensor`.
-pub(crate) fn source_rule(space: &Space<'_>, form: &Form<'_>, tensor: CellRule) -> Rule {
-    let tensor = if form.source.uses_unknown() { tensor } else { crate::tensor::SOURCE_RULE };
-    Rule { tensor, simplex: degree_for(space, &[form.source], space.element().degree()) }
+pub(crate) fn source_rule(space: &Space<'_>, source: &Coefficient, tensor: CellRule) -> Rule {
+    let tensor = if source.uses_unknown() { tensor } else { crate::tensor::SOURCE_RULE };
+    Rule { tensor, simplex: degree_for(space, &[source], space.element().degree()) }
 }
 
 /// Returns $\int_\Omega \sigma\nabla u\cdot\nabla u + \lambda u^2$, without a factor ½ and without boundary terms.
@@ -171,7 +171,7 @@ pub fn source_integral(
     u: &[f64],
 ) -> Result<f64, FemError> {
     let source = Compiled::scalar("source", form.source, form.mesh)?;
-    coefficient_integral(space, source_rule(space, form, rule), &source, u, |source, _| source)
+    coefficient_integral(space, source_rule(space, form.source, rule), &source, u, |source, _| source)
 }
 
 /// Returns $\int_\Omega \lambda u$ with the rule of the operator, `rule` on quadrilaterals and hexahedra.

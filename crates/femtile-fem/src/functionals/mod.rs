@@ -4,7 +4,6 @@
 //! added in order: the same bits for any number of threads.
 
 mod dirichlet_facets;
-mod facet_points;
 mod flux;
 mod integrals;
 mod line;
@@ -13,7 +12,7 @@ mod point;
 use crate::FemError;
 pub use dirichlet_facets::{Counts, DirichletFacets, sum_of_facets};
 pub use flux::{facet_fluxes, facet_shares, flux};
-pub(crate) use integrals::source_rule;
+pub(crate) use integrals::{degree_for, source_rule};
 pub use integrals::{
     energy, error_h1, error_l2, integral, l2_norm, mean, measure, reaction_integral, source_integral,
 };

@@ -3,7 +3,7 @@
 /// A polynomial of some total degree, $q(x) = \sum_k c_k\,T_{i_k}(\xi_1)\,T_{j_k}(\xi_2)\,T_{l_k}(\xi_3)$ with Chebyshev polynomials T
 /// and $\xi = F\,(x - x_0)$.
 #[derive(Debug, Clone)]
-pub(crate) struct Polynomial {
+pub(super) struct Polynomial {
     dimension: usize,
     degree: usize,
     centre: [f64; 3],

@@ -8,7 +8,7 @@ const LARGEST: f64 = 1.5;
 
 /// The gradient, or the flux density, of a finite-element function at points of some cells.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct CellVectors {
+pub(super) struct CellVectors {
     /// The largest norm.
     largest: f64,
     integral: [f64; 3],
@@ -19,6 +19,11 @@ impl CellVectors {
     /// Returns the vector at one point, which stands for a volume.
     pub fn new(vector: [f64; 3], volume: f64) -> Self {
         Self { largest: norm(vector), integral: vector.map(|x| volume * x), volume }
+    }
+
+    /// Puts vectors at points together, each with the volume that it stands for.
+    pub fn together(vectors: &[[f64; 3]], volumes: &[f64]) -> Self {
+        vectors.iter().zip(volumes).map(|(&vector, &volume)| Self::new(vector, volume)).sum()
     }
 
     /// Returns the mean by volume; NaN without points.
@@ -65,9 +70,7 @@ mod tests {
 
     #[test]
     fn vectors_above_the_limit_give_way_to_the_mean_by_volume() {
-        let parts = [([2.0, 0.0, 0.0], 1.0), ([0.0, -1.0, 0.0], 3.0)];
-        let cells: CellVectors =
-            parts.into_iter().map(|(vector, volume)| CellVectors::new(vector, volume)).sum();
+        let cells = CellVectors::together(&[[2.0, 0.0, 0.0], [0.0, -1.0, 0.0]], &[1.0, 3.0]);
         assert_eq!(cells.limited([0.0, 0.0, 3.0]), [0.0, 0.0, 3.0]);
         assert_eq!(cells.limited([0.0, 0.0, 3.0001]), [0.5, -0.75, 0.0]);
         assert_eq!(cells.limited([f64::NAN; 3]), [0.5, -0.75, 0.0]);

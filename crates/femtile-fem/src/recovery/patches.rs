@@ -1,6 +1,7 @@
 //! Patches of cells around vertices, and the polynomials fitted there.
 
 use super::IsInterrupted;
+use super::elements::Elements;
 use super::fit::Polynomial;
 use super::limit::CellVectors;
 use super::regions::Regions;
@@ -10,52 +11,27 @@ use femtile_device::parallel;
 /// Most rings of cells of a patch.
 const MAX_RINGS: usize = 3;
 
-/// The finite elements of the recovered function.
-pub(crate) trait Elements: Sync {
-    /// Returns the number of cells.
-    fn n_cells(&self) -> usize;
-    /// Returns the number of vertices.
-    fn n_vertices(&self) -> usize;
-    /// Returns the vertices of a cell.
-    fn corners(&self, cell: u32) -> &[u32];
-    /// Returns the number of a cell in the mesh.
-    fn cell_of_mesh(&self, cell: u32) -> u32;
-    /// Adds the degrees of freedom of a cell whose values are fitted.
-    fn add_samples(&self, cell: u32, samples: &mut Vec<u32>);
-    /// Adds the degrees of freedom of a cell for which the polynomial of one of its vertices counts.
-    fn add_weighted(&self, cell: u32, vertex: u32, dofs: &mut Vec<u32>);
-    /// Returns the gradient of the function in a cell.
-    fn own_gradient(&self, cell: u32) -> CellVectors;
-    /// Returns the point of a vertex.
-    fn vertex_point(&self, vertex: u32) -> [f64; 3];
-    /// Returns the node of a degree of freedom.
-    fn point(&self, dof: u32) -> [f64; 3];
-    /// Returns the dimension of the cells.
-    fn dimension(&self) -> usize;
-    /// Returns the degree of the elements.
-    fn degree(&self) -> usize;
-}
-
 /// The cells around each vertex, ascending.
 #[derive(Debug)]
-pub(crate) struct Incidence {
+pub(super) struct Incidence {
     starts: Vec<usize>,
     cells: Vec<u32>,
 }
 
 impl Incidence {
     /// Lists the cells of all vertices.
-    pub fn new(elements: &impl Elements) -> Self {
-        let mut starts = vec![0; elements.n_vertices() + 2];
-        let cells = || 0..elements.n_cells() as u32;
-        cells().flat_map(|cell| elements.corners(cell)).for_each(|&vertex| starts[vertex as usize + 2] += 1);
+    pub fn new(elements: &Elements<'_>) -> Self {
+        let space = &elements.space;
+        let mut starts = vec![0; space.mesh().n_nodes() + 2];
+        let cells = || 0..space.n_cells();
+        cells().flat_map(|cell| space.corners(cell)).for_each(|&vertex| starts[vertex as usize + 2] += 1);
         (2..starts.len()).for_each(|at| starts[at] += starts[at - 1]);
         let mut found = vec![0; starts[starts.len() - 1]];
         for cell in cells() {
-            for &vertex in elements.corners(cell) {
+            for &vertex in space.corners(cell) {
                 // Filling moves each start to its end, which is the next one's start.
                 let next = &mut starts[vertex as usize + 1];
-                found[*next] = cell;
+                found[*next] = cell as u32;
                 *next += 1;
             }
         }
@@ -68,16 +44,43 @@ impl Incidence {
     }
 }
 
-/// A value per vertex and region around it.
+/// The gradient of the polynomial fitted around a vertex.
 #[derive(Debug)]
-pub(crate) struct ByRegion<R> {
-    starts: Vec<usize>,
-    regions: Vec<u32>,
-    values: Vec<R>,
+pub(super) enum Fit {
+    /// Of elements of degree 1, whose only node with it is the vertex: the gradient there, and the degree of the polynomial.
+    AtVertex([f64; 3], u8),
+    /// Of elements of higher degree.
+    Polynomial(Box<Polynomial>),
 }
 
-impl<R: Send> ByRegion<R> {
-    /// Evaluates `found` around each vertex in each of its regions, with the polynomial fitted to `u` there.
+impl Fit {
+    /// Returns the gradient at a node for which the polynomial counts.
+    pub fn gradient(&self, node: [f64; 3]) -> [f64; 3] {
+        match self {
+            Self::AtVertex(gradient, _) => *gradient,
+            Self::Polynomial(polynomial) => polynomial.gradient(node),
+        }
+    }
+
+    /// Returns the degree of the polynomial.
+    pub fn degree(&self) -> usize {
+        match self {
+            Self::AtVertex(_, degree) => usize::from(*degree),
+            Self::Polynomial(polynomial) => polynomial.degree(),
+        }
+    }
+}
+
+/// A fit per vertex and region around it.
+#[derive(Debug)]
+pub(super) struct ByRegion {
+    starts: Vec<usize>,
+    regions: Vec<u32>,
+    fits: Vec<Fit>,
+}
+
+impl ByRegion {
+    /// Fits a polynomial around each vertex in each of its regions.
     ///
     /// The polynomial has the highest degree, and uses the fewest cells, such that it is well determined and
     /// its gradient is at most half as large again as that of the cells around. If there is none, its
@@ -89,80 +92,91 @@ impl<R: Send> ByRegion<R> {
     ///
     /// # Errors
     /// [`FemError::Interrupted`].
-    pub fn new<E: Elements>(
-        elements: &E,
+    pub fn new(
+        elements: &Elements<'_>,
         incidence: &Incidence,
         regions: &Regions,
-        u: &[f64],
         is_interrupted: IsInterrupted<'_>,
-        found: impl Fn(u32, Polynomial) -> R + Sync,
     ) -> Result<Self, FemError> {
+        let patch = Patch { elements, incidence, regions };
         let (mut starts, mut pairs, mut own) = (vec![0], Vec::new(), Vec::new());
-        for vertex in 0..elements.n_vertices() as u32 {
+        for vertex in 0..elements.space.mesh().n_nodes() as u32 {
             own.clear();
-            own.extend(incidence.around(vertex).iter().map(|&cell| regions.of(elements.cell_of_mesh(cell))));
+            own.extend(incidence.around(vertex).iter().map(|&cell| patch.region(cell)));
             own.sort_unstable();
             own.dedup();
             pairs.extend(own.iter().map(|&region| (vertex, region)));
             starts.push(pairs.len());
         }
-        let patch = Patch { elements, incidence, regions, u };
         let of_pair = |(vertex, region): (u32, u32)| match is_interrupted() {
             true => Err(FemError::Interrupted),
-            false => Ok(found(vertex, patch.polynomial(vertex, region))),
+            false => Ok(patch.fit(vertex, region)),
         };
-        let values = parallel::try_map_with(pairs.len(), || (), |(), i| of_pair(pairs[i]))?;
-        Ok(Self { starts, regions: pairs.into_iter().map(|(_, region)| region).collect(), values })
+        let fits = parallel::try_map_with(pairs.len(), || (), |(), i| of_pair(pairs[i]))?;
+        Ok(Self { starts, regions: pairs.into_iter().map(|(_, region)| region).collect(), fits })
     }
 
-    /// Returns the value of a vertex in a region; none if no cell of the region has the vertex.
-    pub fn get(&self, vertex: u32, region: u32) -> Option<&R> {
+    /// Returns the fit of a vertex in a region; none if no cell of the region has the vertex.
+    pub fn get(&self, vertex: u32, region: u32) -> Option<&Fit> {
         let own = self.starts[vertex as usize]..self.starts[vertex as usize + 1];
         let at = self.regions[own.clone()].iter().position(|&other| other == region)?;
-        self.values[own].get(at)
+        self.fits[own].get(at)
     }
 
-    /// Returns the share of the values that are so, from 0 to 1.
-    pub fn share(&self, is_so: impl Fn(&R) -> bool) -> f64 {
-        self.values.iter().filter(|value| is_so(value)).count() as f64 / self.values.len().max(1) as f64
+    /// Returns the share of the fits that are so, from 0 to 1.
+    pub fn share(&self, is_so: impl Fn(&Fit) -> bool) -> f64 {
+        self.fits.iter().filter(|fit| is_so(fit)).count() as f64 / self.fits.len().max(1) as f64
     }
 }
 
-struct Patch<'a, E> {
-    elements: &'a E,
+struct Patch<'a> {
+    elements: &'a Elements<'a>,
     incidence: &'a Incidence,
     regions: &'a Regions,
-    u: &'a [f64],
 }
 
-impl<E: Elements> Patch<'_, E> {
+impl Patch<'_> {
     /// Fits the polynomial of a region around a vertex, as [`ByRegion::new`] describes.
-    fn polynomial(&self, vertex: u32, region: u32) -> Polynomial {
-        let elements = self.elements;
+    fn fit(&self, vertex: u32, region: u32) -> Fit {
+        let (elements, element) = (self.elements, self.elements.space.element());
         let cells: Vec<u32> = self.around(vertex, region).collect();
-        let own: CellVectors = cells.iter().map(|&cell| elements.own_gradient(cell)).sum();
+        let own: CellVectors = cells.iter().map(|&cell| elements.gradient(cell)).sum();
         let weighted = distinct(&cells, |cell, dofs| elements.add_weighted(cell, vertex, dofs));
         let places: Vec<[f64; 3]> = weighted.into_iter().map(|dof| elements.point(dof)).collect();
         let is_allowed = |q: &Polynomial| places.iter().all(|&place| own.allows(q.gradient(place)));
-        let mean = || Polynomial::linear(elements.dimension(), own.mean());
-        self.polynomials(vertex, region, cells).find(is_allowed).unwrap_or_else(mean)
+        let mean = || Polynomial::linear(element.dimension(), own.mean());
+        let found = self.polynomials(vertex, region, cells).find(is_allowed).unwrap_or_else(mean);
+        match element.degree() {
+            1 => Fit::AtVertex(found.gradient(self.vertex_point(vertex)), found.degree() as u8),
+            _ => Fit::Polynomial(Box::new(found)),
+        }
+    }
+
+    fn vertex_point(&self, vertex: u32) -> [f64; 3] {
+        self.elements.space.mesh().points[vertex as usize]
+    }
+
+    /// Returns the region of a cell.
+    fn region(&self, cell: u32) -> u32 {
+        self.regions.of(self.elements.space.cell(cell as usize) as u32)
     }
 
     /// Returns the cells of a region around a vertex.
     fn around(&self, vertex: u32, region: u32) -> impl Iterator<Item = u32> {
-        let is_inside = move |cell: &u32| self.regions.of(self.elements.cell_of_mesh(*cell)) == region;
-        self.incidence.around(vertex).iter().copied().filter(is_inside)
+        let cells = self.incidence.around(vertex).iter().copied();
+        cells.filter(move |&cell| self.region(cell) == region)
     }
 
     /// Fits polynomials of degrees from that of the elements plus one down to one to the cells of a region around a vertex, each
     /// to one ring of cells and more.
     fn polynomials(&self, vertex: u32, region: u32, mut cells: Vec<u32>) -> impl Iterator<Item = Polynomial> {
         let mut rings = vec![self.samples(&cells)];
-        let degrees = (1..=self.elements.degree() + 1).rev();
+        let element = self.elements.space.element();
+        let degrees = (1..=element.degree() + 1).rev();
         degrees.flat_map(|degree| (0..MAX_RINGS).map(move |ring| (degree, ring))).filter_map(
             move |(degree, ring)| {
                 if rings.len() <= ring {
-                    let vertices = cells.iter().flat_map(|&cell| self.elements.corners(cell));
+                    let vertices = cells.iter().flat_map(|&cell| self.elements.space.corners(cell as usize));
                     let mut wider: Vec<u32> =
                         vertices.flat_map(|&vertex| self.around(vertex, region)).collect();
                     wider.sort_unstable();
@@ -171,8 +185,8 @@ impl<E: Elements> Patch<'_, E> {
                     cells = wider;
                 }
                 let (points, values) = &rings[ring];
-                let place = self.elements.vertex_point(vertex);
-                Polynomial::fit((self.elements.dimension(), degree), points, values, place)
+                let place = self.vertex_point(vertex);
+                Polynomial::fit((element.dimension(), degree), points, values, place)
             },
         )
     }
@@ -180,7 +194,7 @@ impl<E: Elements> Patch<'_, E> {
     /// Returns the nodes of cells, each once, and the values there.
     fn samples(&self, cells: &[u32]) -> (Vec<[f64; 3]>, Vec<f64>) {
         let dofs = distinct(cells, |cell, dofs| self.elements.add_samples(cell, dofs));
-        dofs.into_iter().map(|dof| (self.elements.point(dof), self.u[dof as usize])).unzip()
+        dofs.into_iter().map(|dof| (self.elements.point(dof), self.elements.u[dof as usize])).unzip()
     }
 }
 

@@ -14,7 +14,7 @@ const MAX_VALUES: usize = 64;
 /// Tags with different coefficients are different regions, and so are cells with different values of a cell field with
 /// few values. Formulas are taken to be smooth within their region.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Regions(Option<Vec<u32>>);
+pub(super) struct Regions(Option<Vec<u32>>);
 
 /// The coefficient of a tag and the bits of a cell's field value.
 type Key = (usize, Vec<u64>);

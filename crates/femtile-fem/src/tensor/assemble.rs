@@ -1,14 +1,12 @@
 //! Assembly of the matrix, for direct use and as a reference for matrix-free operators.
 
-use std::ops::ControlFlow;
-
 use femtile_device::{Device, parallel};
 use femtile_sparse::csr::Csr;
 
+use super::TensorProblem;
 use super::sparsity::Pattern;
-use super::{TensorProblem, TensorRightSide};
 use crate::FemError;
-use crate::constraints::Constraints;
+use crate::assembly::AssembledSystem;
 use crate::tensor::{CellMatrices, CellScratch};
 
 /// Entries of matrices of cells that are in memory together, and the least and most cells.
@@ -19,13 +17,13 @@ const CELLS: [usize; 2] = [64, 1 << 16];
 const ROWS: usize = 64;
 const PARTS_PER_THREAD: usize = 2;
 
-/// Entries of the matrix during assembly, and the product with Dirichlet values.
+/// Entries of the matrix during assembly, and the lifting of Dirichlet values.
 struct Filling<'a> {
     problem: &'a TensorProblem<'a>,
     pattern: Pattern,
     values: Vec<f64>,
-    /// $A g$ for the Dirichlet values $g$ of constrained degrees of freedom.
-    product: Vec<f64>,
+    /// $-A g$ for the Dirichlet values $g$ of constrained degrees of freedom.
+    lifting: Vec<f64>,
 }
 
 /// Assembles the matrix of a problem, with unit rows and columns for constrained degrees of freedom, and its right
@@ -37,33 +35,16 @@ struct Filling<'a> {
 /// $O(p^{3d})$ per cell for its matrix, $O(p^{2d})$ for its entries, 12 bytes each.
 /// # Errors
 /// Errors of [`CellMatrices::matrix`] and of [`TensorProblem::lift`].
-pub fn assemble<'a, D: Device>(
+pub fn assemble<D: Device>(
     device: &D,
-    problem: &TensorProblem<'a>,
+    problem: &TensorProblem<'_>,
     cells: &CellMatrices<'_>,
     progress: &(dyn Fn(f64) + Sync),
-) -> Result<(Csr<f64, D>, TensorRightSide<'a, D>), FemError> {
-    let go_on = |fraction| {
-        progress(fraction);
-        ControlFlow::Continue(())
-    };
-    assemble_interruptible(device, problem, cells, &go_on)
-}
-
-/// As [`assemble`], and stops once `progress` breaks.
-///
-/// # Errors
-/// Errors of [`assemble`]; [`FemError::Interrupted`].
-pub fn assemble_interruptible<'a, D: Device>(
-    device: &D,
-    problem: &TensorProblem<'a>,
-    cells: &CellMatrices<'_>,
-    progress: &(dyn Fn(f64) -> ControlFlow<()> + Sync),
-) -> Result<(Csr<f64, D>, TensorRightSide<'a, D>), FemError> {
+) -> Result<AssembledSystem<f64, D>, FemError> {
     let space = problem.space();
     let pattern = Pattern::new(space, problem.constraints());
     let values = vec![0.0; pattern.columns.len()];
-    let mut filling = Filling { problem, pattern, values, product: vec![0.0; space.n_dofs()] };
+    let mut filling = Filling { problem, pattern, values, lifting: vec![0.0; space.n_dofs()] };
     let n = space.dofs_per_cell();
     let per_block = (ENTRIES / (n * n)).clamp(CELLS[0], CELLS[1]).min(space.n_cells().max(1));
     // Kept between blocks, as threads that ask for memory at once wait for each other.
@@ -82,47 +63,14 @@ pub fn assemble_interruptible<'a, D: Device>(
         )?;
         let made = all_dofs.chunks_exact(n).zip(entries.chunks_exact(n * n));
         filling.add(&made.take(n_cells).collect::<Vec<_>>());
-        if progress(block as f64 / space.n_cells() as f64).is_break() {
-            return Err(FemError::Interrupted);
-        }
+        progress(block as f64 / space.n_cells() as f64);
     }
     let facets = problem.facet_matrices().iter();
     filling.add(&facets.map(|facet| (&facet.dofs[..], &facet.entries[..])).collect::<Vec<_>>());
-    let Filling { pattern, values, product, .. } = filling.with_unit_rows();
-    let system = problem.lifted(device, product)?;
+    let Filling { pattern, values, lifting, .. } = filling.with_unit_rows();
+    let system = problem.lifted(device, lifting)?;
     let matrix = Csr::from_parts(device, space.n_dofs(), pattern.offsets, pattern.columns, values)?;
-    Ok((matrix, system))
-}
-
-/// Consecutive rows that one thread fills.
-struct Rows<'a> {
-    first: usize,
-    /// Place of the first entry among those of all rows.
-    begin: usize,
-    values: &'a mut [f64],
-    product: &'a mut [f64],
-}
-
-impl Rows<'_> {
-    /// Adds the entries of the matrix of a cell or facet that lie in these rows.
-    fn add(&mut self, pattern: &Pattern, constraints: &Constraints, dofs: &[u32], matrix: &[f64]) {
-        let n_rows = self.product.len();
-        for (&row, entries) in dofs.iter().zip(matrix.chunks_exact(dofs.len())) {
-            let Some(own) = (row as usize).checked_sub(self.first).filter(|&own| own < n_rows) else {
-                continue;
-            };
-            if constraints.contains(row as usize) {
-                continue;
-            }
-            for (&column, entry) in dofs.iter().zip(entries) {
-                if let Some(given) = constraints.value(column as usize) {
-                    self.product[own] += entry * given;
-                } else if let Some(place) = pattern.place(row as usize, column) {
-                    self.values[place - self.begin] += entry;
-                }
-            }
-        }
-    }
+    Ok(system.with_matrix(matrix))
 }
 
 /// Returns the ends of parts of `n_rows` rows to which these matrices add about the same number of terms.
@@ -151,21 +99,11 @@ impl Filling<'_> {
     /// Adds matrices of cells or facets with their degrees of freedom, to each row in their order; threads have rows of their
     /// own.
     fn add(&mut self, matrices: &[(&[u32], &[f64])]) {
-        let ends = ends_of_parts(matrices, self.product.len());
-        let mut parts = Vec::with_capacity(ends.len());
-        let (mut values, mut products) = (self.values.as_mut_slice(), self.product.as_mut_slice());
-        let mut first = 0;
-        for end in ends {
-            let begin = self.pattern.offsets.get(first);
-            let n_entries = self.pattern.offsets.get(end) - begin;
-            let own = values.split_off_mut(..n_entries).unwrap_or_default();
-            let product = products.split_off_mut(..end - first).unwrap_or_default();
-            parts.push(Rows { first, begin, values: own, product });
-            first = end;
-        }
-        let (pattern, constraints) = (&self.pattern, self.problem.constraints());
+        let ends = ends_of_parts(matrices, self.lifting.len());
+        let parts = self.pattern.split(&ends, &mut self.values, &mut self.lifting);
+        let on = (&self.pattern, self.problem.constraints());
         parallel::for_each_item(parts, 1, |mut rows| {
-            matrices.iter().for_each(|(dofs, matrix)| rows.add(pattern, constraints, dofs, matrix));
+            matrices.iter().for_each(|(dofs, matrix)| rows.add(on, dofs, (matrix, &[])));
         });
     }
 

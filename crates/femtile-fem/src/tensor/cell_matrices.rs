@@ -3,9 +3,10 @@
 use femtile_device::parallel;
 use femtile_expression::TapeScratch;
 use femtile_space::TensorSpace;
-use femtile_space::geometry::{CellMap, CellMaps, CellRule, determinant, inverse};
+use femtile_space::geometry::{CellRule, product_table};
 
 use crate::FemError;
+use crate::evaluation::{CellPoints, TensorBasis};
 use crate::forms::{Coefficient, PointCoefficients, Points};
 
 /// Cell matrices of $-\nabla\cdot(\sigma\nabla u) + \lambda u$ on a space.
@@ -13,78 +14,89 @@ use crate::forms::{Coefficient, PointCoefficients, Points};
 /// $$ K_{ij} = \sum_q w_q |\det J_q| \left( J_q^{-\mathsf{T}}\nabla\varphi_i \cdot \sigma_q J_q^{-\mathsf{T}}\nabla\varphi_j
 ///    + \lambda_q \varphi_i\varphi_j \right) $$
 pub struct CellMatrices<'a> {
-    space: &'a TensorSpace<'a>,
-    maps: CellMaps<'a>,
+    basis: TensorBasis<'a>,
     coefficients: PointCoefficients<'a>,
-    /// `[n_q]`.
-    weights: Vec<f64>,
-    tables: ShapeTables,
+    shapes: DenseShapes,
 }
 
 /// The shape functions of a space at the points of a rule.
-pub(super) struct ShapeTables {
+pub(super) struct DenseShapes {
+    n: usize,
     /// $\varphi_i$ at the points: `[n_q][n]`.
-    pub values: Vec<f64>,
+    values: Vec<f64>,
     /// Their gradients on the reference cell: `[n_q][n]`.
-    pub gradients: Vec<[f64; 3]>,
+    gradients: Vec<[f64; 3]>,
 }
 
-impl ShapeTables {
+impl DenseShapes {
     pub fn new(space: &TensorSpace<'_>, rule: CellRule) -> Self {
         let (d, line) = (space.dimension(), space.shapes());
         let (points, _) = rule.rule(space.degree());
         let (values, slopes) = (line.values(&points), line.slopes(&points));
-        let (n_q, n) = (points.len(), space.degree() + 1);
-        let digit = |at: usize, a: usize, n: usize| at / n.pow(a as u32) % n;
-        // Returns the product along all axes, with the slope along one of them.
-        let product = |q: usize, i: usize, sloped: Option<usize>| -> f64 {
-            let factor = |a: usize| {
-                let table = if sloped == Some(a) { &slopes } else { &values };
-                table.row(digit(q, a, n_q))[digit(i, a, n)]
-            };
-            (0..d).map(factor).product()
-        };
-        let pairs = || (0..n_q.pow(d as u32)).flat_map(|q| (0..space.dofs_per_cell()).map(move |i| (q, i)));
-        let gradient = |q, i| std::array::from_fn(|a| if a < d { product(q, i, Some(a)) } else { 0.0 });
-        Self {
-            values: pairs().map(|(q, i)| product(q, i, None)).collect(),
-            gradients: pairs().map(|(q, i)| gradient(q, i)).collect(),
+        let tables = (0..d).map(|axis| product_table(&values, &slopes, d, Some(axis))).collect::<Vec<_>>();
+        let values = product_table(&values, &slopes, d, None);
+        let gradient = |at| std::array::from_fn(|axis| tables.get(axis).map_or(0.0, |table| table[at]));
+        Self { n: space.dofs_per_cell(), gradients: (0..values.len()).map(gradient).collect(), values }
+    }
+
+    /// Returns the values at a point: `[n]`.
+    pub fn values(&self, q: usize) -> &[f64] {
+        &self.values[q * self.n..][..self.n]
+    }
+
+    /// Returns the gradients on the reference cell at a point: `[n]`.
+    pub fn gradients(&self, q: usize) -> &[[f64; 3]] {
+        &self.gradients[q * self.n..][..self.n]
+    }
+
+    /// Adds the terms of a point to a matrix `[n][n]`.
+    pub fn add_point(&self, matrix: &mut [f64], q: usize, terms: &PointTerms, fluxes: &mut Vec<[f64; 3]>) {
+        let (shapes, gradients) = (self.values(q), self.gradients(q));
+        fluxes.clear();
+        fluxes.extend(gradients.iter().map(|&gradient| terms.flux(gradient)));
+        for (i, row) in matrix.chunks_exact_mut(self.n).enumerate() {
+            let with_value = terms.reaction * shapes[i] + dot(terms.drift, gradients[i]);
+            for ((entry, gradient), shape) in row.iter_mut().zip(gradients).zip(shapes) {
+                *entry += dot(fluxes[i], *gradient) + with_value * shape;
+            }
         }
+    }
+}
+
+/// Terms of a linear form at a point of a cell, with its weight and volume, on the reference cell.
+pub(super) struct PointTerms {
+    metric: [[f64; 3]; 3],
+    pub reaction: f64,
+    /// $d$ in $\int u\,d\cdot\nabla v$.
+    pub drift: [f64; 3],
+}
+
+impl PointTerms {
+    /// Returns $w J^{-1} \sigma J^{-\mathsf{T}}$ and $w \lambda$, without a drift.
+    pub fn new(weight: f64, inverse: &[[f64; 3]; 3], sigma: &[[f64; 3]; 3], lambda: f64) -> Self {
+        let metric = inverse.map(|row| {
+            let flux = sigma.map(|sigma| dot(sigma, row));
+            inverse.map(|other| weight * dot(flux, other))
+        });
+        Self { metric, reaction: weight * lambda, drift: [0.0; 3] }
+    }
+
+    /// Returns the flux of a gradient.
+    fn flux(&self, gradient: [f64; 3]) -> [f64; 3] {
+        self.metric.map(|row| dot(row, gradient))
     }
 }
 
 /// Workspace for the matrix of a cell.
 #[derive(Debug, Default)]
 pub struct CellScratch {
-    map: CellMap,
+    cell: CellPoints,
     points: Points,
     tape: TapeScratch,
     /// σ and λ at the points.
     sigma: Vec<[[f64; 3]; 3]>,
     lambda: Vec<f64>,
-    /// Gradients in space at a point: `[n]`.
-    gradients: Vec<[f64; 3]>,
-}
-
-/// Values at a quadrature point.
-struct AtPoint<'a> {
-    /// σ and λ, times weight and volume.
-    conduction: [[f64; 3]; 3],
-    reaction: f64,
-    /// Shape functions and their gradients in space: `[n]`.
-    shapes: &'a [f64],
-    gradients: &'a [[f64; 3]],
-}
-
-impl AtPoint<'_> {
-    /// Returns σ times a gradient.
-    fn flux(&self, gradient: [f64; 3]) -> [f64; 3] {
-        self.conduction.map(|row| dot(row, gradient))
-    }
-}
-
-fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
-    a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+    fluxes: Vec<[f64; 3]>,
 }
 
 impl<'a> CellMatrices<'a> {
@@ -98,21 +110,16 @@ impl<'a> CellMatrices<'a> {
         lambda: &'a Coefficient,
         rule: CellRule,
     ) -> Result<Self, FemError> {
-        let coefficients = PointCoefficients::new(space.mesh(), sigma, lambda)?;
-        let (points, _) = rule.rule(space.degree());
-        let tables = ShapeTables::new(space, rule);
         Ok(Self {
-            space,
-            maps: CellMaps::new(space, &points),
-            coefficients,
-            weights: rule.product_weights(space.degree(), space.dimension()),
-            tables,
+            basis: TensorBasis::new(space, rule),
+            coefficients: PointCoefficients::new(space.mesh(), sigma, lambda)?,
+            shapes: DenseShapes::new(space, rule),
         })
     }
 
     /// Returns the space.
     pub fn space(&self) -> &'a TensorSpace<'a> {
-        self.space
+        self.basis.space
     }
 
     /// Returns the matrix of the cell at a position: `[n][n]` with n degrees of freedom in the order of
@@ -123,8 +130,7 @@ impl<'a> CellMatrices<'a> {
     /// # Errors
     /// A folded cell, a coefficient that is not finite, a σ that is not symmetric positive definite, a negative λ.
     pub fn matrix(&self, position: usize) -> Result<Vec<f64>, FemError> {
-        let n = self.space.dofs_per_cell();
-        let mut matrix = vec![0.0; n * n];
+        let mut matrix = vec![0.0; self.shapes.n * self.shapes.n];
         self.write_matrix(position, &mut CellScratch::default(), &mut matrix)?;
         Ok(matrix)
     }
@@ -141,16 +147,10 @@ impl<'a> CellMatrices<'a> {
         scratch: &mut CellScratch,
         matrix: &mut [f64],
     ) -> Result<(), FemError> {
-        let n = self.space.dofs_per_cell();
-        assert_eq!(matrix.len(), n * n, "room for the matrix of a cell");
+        assert_eq!(matrix.len(), self.shapes.n * self.shapes.n, "room for the matrix of a cell");
         matrix.fill(0.0);
-        self.for_points(position, scratch, |point| {
-            for (i, row) in matrix.chunks_exact_mut(n).enumerate() {
-                let (flux, reaction) = (point.flux(point.gradients[i]), point.reaction * point.shapes[i]);
-                for (j, entry) in row.iter_mut().enumerate() {
-                    *entry += dot(flux, point.gradients[j]) + reaction * point.shapes[j];
-                }
-            }
+        self.for_points(position, scratch, |q, terms, fluxes| {
+            self.shapes.add_point(matrix, q, terms, fluxes);
         })
     }
 
@@ -163,45 +163,38 @@ impl<'a> CellMatrices<'a> {
     /// # Panics
     /// Unless there is one value per degree of freedom of the cell.
     pub fn product(&self, position: usize, x: &[f64]) -> Result<Vec<f64>, FemError> {
-        assert_eq!(x.len(), self.space.dofs_per_cell(), "values of a cell");
+        assert_eq!(x.len(), self.shapes.n, "values of a cell");
         let mut y = vec![0.0; x.len()];
-        self.for_points(position, &mut CellScratch::default(), |point| {
-            let value: f64 = point.shapes.iter().zip(x).map(|(shape, x)| shape * x).sum();
-            let slopes = point.gradients.iter().zip(x);
+        self.for_points(position, &mut CellScratch::default(), |q, terms, _| {
+            let (shapes, gradients) = (self.shapes.values(q), self.shapes.gradients(q));
+            let value: f64 = shapes.iter().zip(x).map(|(shape, x)| shape * x).sum();
+            let slopes = gradients.iter().zip(x);
             let slope = slopes.fold([0.0; 3], |sum, (g, x)| std::array::from_fn(|a| sum[a] + g[a] * x));
-            let (flux, reaction) = (point.flux(slope), point.reaction * value);
+            let (flux, reaction) = (terms.flux(slope), terms.reaction * value);
             for (i, y) in y.iter_mut().enumerate() {
-                *y += dot(flux, point.gradients[i]) + reaction * point.shapes[i];
+                *y += dot(flux, gradients[i]) + reaction * shapes[i];
             }
         })?;
         Ok(y)
     }
 
-    /// Calls `visit` for each point of the rule in a cell.
+    /// Calls `visit` with the number and the terms of each point of the rule in a cell.
     fn for_points(
         &self,
         position: usize,
         scratch: &mut CellScratch,
-        mut visit: impl FnMut(&AtPoint<'_>),
+        mut visit: impl FnMut(usize, &PointTerms, &mut Vec<[f64; 3]>),
     ) -> Result<(), FemError> {
-        self.maps.of_sound_cell(position, &mut scratch.map)?;
-        self.take_coefficients(position, scratch)?;
-        let CellScratch { map, sigma, lambda, gradients, .. } = scratch;
-        let n = self.space.dofs_per_cell();
-        for (q, jacobian) in map.jacobians.iter().enumerate() {
-            let volume = self.weights[q] * determinant(jacobian).abs();
-            let inverse = inverse(jacobian);
-            let physical = |g: &[f64; 3]| -> [f64; 3] {
-                std::array::from_fn(|i| (0..3).map(|a| inverse[a][i] * g[a]).sum())
-            };
-            gradients.clear();
-            gradients.extend(self.tables.gradients[q * n..][..n].iter().map(physical));
-            visit(&AtPoint {
-                conduction: sigma[q].map(|row| row.map(|entry| volume * entry)),
-                reaction: volume * lambda[q],
-                shapes: &self.tables.values[q * n..][..n],
-                gradients,
-            });
+        let CellScratch { cell, points, tape, sigma, lambda, fluxes } = scratch;
+        self.basis.write_points(cell, position)?;
+        points.clear();
+        points.extend(cell.cell, &cell.map.points);
+        sigma.resize(points.len(), [[0.0; 3]; 3]);
+        lambda.resize(points.len(), 0.0);
+        self.coefficients.sigma(sigma, points, tape)?;
+        self.coefficients.lambda(lambda, points, tape)?;
+        for (q, inverse) in cell.inverse_jacobians().enumerate() {
+            visit(q, &PointTerms::new(cell.weights[q], &inverse, &sigma[q], lambda[q]), fluxes);
         }
         Ok(())
     }
@@ -213,20 +206,19 @@ impl<'a> CellMatrices<'a> {
     /// # Errors
     /// Errors of [`Self::matrix`]; [`FemError::Length`] if a length does not match.
     pub fn apply(&self, y: &mut [f64], x: &[f64]) -> Result<(), FemError> {
-        let n_dofs = self.space.n_dofs();
+        let space = self.basis.space;
         for (field, found) in [("y", y.len()), ("x", x.len())] {
-            if found != n_dofs {
-                return Err(FemError::Length { field, found, expected: n_dofs });
+            if found != space.n_dofs() {
+                return Err(FemError::Length { field, found, expected: space.n_dofs() });
             }
         }
-        let n = self.space.dofs_per_cell();
         let of_cell = |position: usize| {
-            let mut dofs = vec![0; n];
-            self.space.cell_dofs(position, &mut dofs);
+            let mut dofs = vec![0; self.shapes.n];
+            space.cell_dofs(position, &mut dofs);
             let values: Vec<f64> = dofs.iter().map(|&dof| x[dof as usize]).collect();
             Ok((dofs, self.product(position, &values)?))
         };
-        let parts: Vec<Result<_, FemError>> = parallel::map(self.space.n_cells(), 1, of_cell);
+        let parts: Vec<Result<_, FemError>> = parallel::map(space.n_cells(), 1, of_cell);
         y.fill(0.0);
         for part in parts {
             let (dofs, products) = part?;
@@ -234,17 +226,10 @@ impl<'a> CellMatrices<'a> {
         }
         Ok(())
     }
+}
 
-    /// Evaluates σ and λ at the points of the map.
-    fn take_coefficients(&self, position: usize, scratch: &mut CellScratch) -> Result<(), FemError> {
-        let CellScratch { map, points, tape, sigma, lambda, .. } = scratch;
-        points.clear();
-        points.extend(self.space.order()[position], &map.points);
-        sigma.resize(points.len(), [[0.0; 3]; 3]);
-        lambda.resize(points.len(), 0.0);
-        self.coefficients.sigma(sigma, points, tape)?;
-        self.coefficients.lambda(lambda, points, tape)
-    }
+pub(super) fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
+    a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 }
 
 #[cfg(test)]
@@ -254,6 +239,7 @@ mod tests {
     use femtile_form::FormError;
     use femtile_mesh::generate::{BoxConfig, BoxSplit, box_mesh};
     use femtile_mesh::{CellKind, Mesh};
+    use femtile_space::Space;
 
     fn formula(text: &str) -> Coefficient {
         Coefficient::Expression(Expression::parse(text).unwrap())
@@ -277,16 +263,8 @@ mod tests {
     }
 
     /// Values of a function at the nodes.
-    fn nodal(space: &TensorSpace<'_>, f: impl Fn([f64; 3]) -> f64) -> Vec<f64> {
-        let maps = CellMaps::new(space, space.shapes().nodes());
-        let (mut map, mut dofs) = (CellMap::default(), vec![0; space.dofs_per_cell()]);
-        let mut values = vec![f64::NAN; space.n_dofs()];
-        for position in 0..space.n_cells() {
-            maps.of_cell(position, &mut map);
-            space.cell_dofs(position, &mut dofs);
-            map.points.iter().zip(&dofs).for_each(|(&point, &dof)| values[dof as usize] = f(point));
-        }
-        values
+    fn nodal<'a>(space: &'a TensorSpace<'a>, f: impl Fn([f64; 3]) -> f64) -> Vec<f64> {
+        Space::from(space).node_points().into_iter().map(f).collect()
     }
 
     #[test]

@@ -129,7 +129,7 @@ fn cells(shape: &TensorSpace<'_>) -> Vec<u32> {
 mod tests {
     use super::*;
     use femtile_mesh::generate::{BoxConfig, BoxSplit, box_mesh};
-    use femtile_space::geometry::CellMap;
+    use femtile_space::Space;
 
     #[test]
     fn polynomials_are_themselves_at_all_points_of_the_cells_in_their_own_axes() {
@@ -143,14 +143,7 @@ mod tests {
         let f = |[x, y, z]: [f64; 3]| 1.0 + x * x - 2.0 * y * z + z * z * x;
         let space = TensorSpace::new(&mesh, 3).unwrap();
         assert!(space.groups().len() > 1);
-        let nodes = CellMaps::new(&space, space.shapes().nodes());
-        let (mut map, mut dofs) = (CellMap::default(), vec![0; space.dofs_per_cell()]);
-        let mut u = vec![f64::NAN; space.n_dofs()];
-        for position in 0..space.n_cells() {
-            nodes.of_cell(position, &mut map);
-            space.cell_dofs(position, &mut dofs);
-            dofs.iter().zip(&map.points).for_each(|(&dof, &point)| u[dof as usize] = f(point));
-        }
+        let u: Vec<f64> = Space::from(&space).node_points().into_iter().map(f).collect();
         for order in [1, 3, 4] {
             let even = EvenPoints::new(&space, order).unwrap();
             let (points, values, cells) = (even.points(), even.values(&u).unwrap(), even.cells());

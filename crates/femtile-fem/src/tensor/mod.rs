@@ -11,29 +11,25 @@
 mod assemble;
 mod cell_matrices;
 mod even_points;
-mod facets;
 mod linearized;
-mod pure_neumann;
-mod recovery;
 mod refill;
 mod sparsity;
 
-use femtile_device::{Buffer, Cpu, Device, parallel, part};
+use femtile_device::{Buffer, Device, parallel, part};
+use femtile_mesh::check::components;
 use femtile_space::geometry::CellRule;
 use femtile_space::{Space, TensorSpace};
 
 use crate::FemError;
-use crate::assembly::floating;
+use crate::assembly::WithoutMatrix;
+use crate::assembly::floating::{Flux, balance, floats, held_by_conditions, held_nodes, reacting_cells};
 use crate::constraints::Constraints;
-use crate::evaluation::{Evaluation, TensorBasis, add_products, touching};
-use crate::forms::{Compiled, Form, winners};
-use crate::functionals::{self, check_length};
-pub use assemble::{assemble, assemble_interruptible};
+use crate::evaluation::{Evaluation, add_products, touching};
+use crate::forms::{Conditions, FacetTerm, Form};
+use crate::right_side::RightSide;
+pub use assemble::assemble;
 pub use cell_matrices::{CellMatrices, CellScratch};
 pub use even_points::EvenPoints;
-pub use facets::FacetMatrix;
-use facets::{FacetTerms, Flux};
-pub use recovery::RecoveredGradient;
 pub use refill::{LinearizedProblem, TensorAssembly};
 
 /// The load, constraints and facet terms of a form on a space, without the operator of its cells.
@@ -49,20 +45,21 @@ pub struct TensorProblem<'a> {
     is_pure_neumann: bool,
 }
 
-/// The right side of a linear system $A w = b$, and the map from $w$ to the solution $u$.
-///
-/// As with [`crate::AssembledSystem`], rows and columns of constrained degrees of freedom are those of the identity.
-#[derive(Debug)]
-pub struct TensorRightSide<'a, D: Device = Cpu> {
-    space: &'a TensorSpace<'a>,
-    /// The right side with Dirichlet values lifted, zero in constrained rows.
-    pub rhs: Buffer<f64, D>,
-    /// The constrained degrees of freedom and their values.
-    pub constraints: Constraints,
-    /// Whether the solution is determined up to a constant only; it then has mean zero.
-    pub is_pure_neumann: bool,
-    /// In a pure Neumann problem, the part of the right side that was projected away, relative to its size.
-    pub imbalance: f64,
+/// The matrix $\int c\,\varphi_i\varphi_j$ of a facet with a Robin condition.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FacetMatrix {
+    /// Degrees of freedom of the closed facet: `[n]` with $n = (p + 1)^{d-1}$.
+    pub dofs: Vec<u32>,
+    /// Entries: `[n][n]`, symmetric.
+    pub entries: Vec<f64>,
+}
+
+impl FacetMatrix {
+    /// Takes the matrices of the facets that have one.
+    fn of_terms(terms: Vec<FacetTerm>) -> Vec<Self> {
+        let with_matrix = terms.into_iter().filter(FacetTerm::reacts);
+        with_matrix.map(|FacetTerm { dofs, matrix, .. }| Self { dofs, entries: matrix }).collect()
+    }
 }
 
 /// A product with an operator: `apply(y, x)` overwrites all of `y` with $A x$.
@@ -74,9 +71,6 @@ const ENTRIES: usize = 1 << 14;
 /// Source integrals have p + 2 points along each axis.
 pub(crate) const SOURCE_RULE: CellRule = CellRule::Gauss { extra: 1 };
 
-/// A problem, the condition that holds on each facet, and the facets with an exchange condition.
-type Evaluated<'a> = (TensorProblem<'a>, Vec<Option<u32>>, Vec<u32>);
-
 impl<'a> TensorProblem<'a> {
     /// Evaluates the source and the boundary conditions of a form on a space of its mesh.
     ///
@@ -84,11 +78,12 @@ impl<'a> TensorProblem<'a> {
     /// A folded cell, a datum that is not finite, a negative λ or transfer coefficient, a component of the mesh without
     /// any condition; see [`FemError`].
     pub fn new(space: &'a TensorSpace<'a>, form: &Form<'a>) -> Result<Self, FemError> {
-        let (mut problem, winners, reacting) = Self::evaluated(space, form)?;
-        problem.is_pure_neumann = part("components without conditions", || {
-            pure_neumann::is_pure_neumann(space, form, &winners, &reacting)
+        let conditions = form.holding_conditions()?;
+        let right_side = RightSide::new(&Space::from(space), form.source, &conditions)?;
+        let is_pure_neumann = part("components without conditions", || {
+            leaves_a_constant(space, form, &conditions, &right_side)
         })?;
-        Ok(problem)
+        Ok(Self::of_right_side(space, form, right_side, is_pure_neumann))
     }
 
     /// As [`TensorProblem::new`], for a part of a mesh. The conditions that determine the solution may be on
@@ -98,9 +93,11 @@ impl<'a> TensorProblem<'a> {
     /// # Errors
     /// As [`TensorProblem::new`], except for components without any condition.
     pub fn local(space: &'a TensorSpace<'a>, form: &Form<'a>) -> Result<(Self, Vec<bool>), FemError> {
-        let (problem, winners, reacting) = Self::evaluated(space, form)?;
-        let held = pure_neumann::held(space, form, &winners, &reacting)?;
-        Ok((problem, held.unwrap_or_else(|| vec![true; form.mesh.n_nodes()])))
+        let (conditions, on) = (form.holding_conditions()?, Space::from(space));
+        let right_side = RightSide::new(&on, form.source, &conditions)?;
+        let held = held_by_conditions(&conditions, &right_side.facet_terms);
+        let is_held = held_nodes(&on, form, held)?;
+        Ok((Self::of_right_side(space, form, right_side, false), is_held))
     }
 
     /// Replaces the Dirichlet values of the form. At the border of a part, facets of other ranks may give
@@ -119,30 +116,15 @@ impl<'a> TensorProblem<'a> {
         }
     }
 
-    /// The data of a form, the condition that holds on each facet, and the facets with an exchange.
-    fn evaluated(space: &'a TensorSpace<'a>, form: &Form<'a>) -> Result<Evaluated<'a>, FemError> {
-        let winners = winners(form)?;
-        let constraints =
-            part("given values", || Constraints::dirichlet_of_any_degree(space, form, &winners))?;
-        let mut load = vec![0.0; space.n_dofs()];
-        if form.source.as_constant() != Some(0.0) {
-            let source = Compiled::scalar("source", form.source, form.mesh)?;
-            let basis = TensorBasis::new(space, SOURCE_RULE);
-            let add = || basis.add_moments(&mut load, &source, f64::NAN);
-            part("integrals of the source", add)?;
-        }
-        let FacetTerms { matrices, flux, reacting } =
-            part("facet terms", || facets::facet_terms(space, form, &winners, &mut load))?;
-        let problem = Self {
-            space,
-            form: *form,
-            constraints,
-            facet_matrices: matrices,
-            load,
-            flux,
-            is_pure_neumann: false,
-        };
-        Ok((problem, winners, reacting))
+    fn of_right_side(
+        space: &'a TensorSpace<'a>,
+        form: &Form<'a>,
+        RightSide { load, constraints, facet_terms }: RightSide,
+        is_pure_neumann: bool,
+    ) -> Self {
+        let flux = Flux::of(&facet_terms);
+        let facet_matrices = FacetMatrix::of_terms(facet_terms);
+        Self { space, form: *form, constraints, facet_matrices, load, flux, is_pure_neumann }
     }
 
     /// Returns the space.
@@ -188,15 +170,14 @@ impl<'a> TensorProblem<'a> {
         &self,
         device: &D,
         apply: &mut Apply<'_>,
-    ) -> Result<TensorRightSide<'a, D>, FemError> {
-        let mut product = vec![0.0; self.space.n_dofs()];
+    ) -> Result<WithoutMatrix<f64, D>, FemError> {
+        let mut lifting = vec![0.0; self.space.n_dofs()];
         if self.constraints.values().iter().any(|&value| value != 0.0) {
-            let mut given = vec![0.0; self.space.n_dofs()];
-            self.constraints.impose(&mut given);
-            apply(&mut product, &given)?;
-            self.add_facets(&mut product, &given);
+            let given = self.minus_given();
+            apply(&mut lifting, &given)?;
+            self.add_facets(&mut lifting, &given);
         }
-        self.lifted(device, product)
+        self.lifted(device, lifting)
     }
 
     /// As [`TensorProblem::lift`], with products of the cells alone that have a given value, by the quadrature rule of the
@@ -211,22 +192,29 @@ impl<'a> TensorProblem<'a> {
         &self,
         device: &D,
         rule: CellRule,
-    ) -> Result<TensorRightSide<'a, D>, FemError> {
+    ) -> Result<WithoutMatrix<f64, D>, FemError> {
         let space = self.space;
-        let mut product = vec![0.0; space.n_dofs()];
+        let mut lifting = vec![0.0; space.n_dofs()];
         if self.constraints.values().iter().any(|&value| value != 0.0) {
             let evaluation = Evaluation::on_tensor_cells(space, rule);
             let positions = part("cells with given values", || {
                 touching(&evaluation, &space.marks(self.constraints.dofs()))
             });
             let free = |dof: u32| !self.constraints.contains(dof as usize);
-            let mut given = vec![0.0; space.n_dofs()];
-            self.constraints.impose(&mut given);
+            let given = self.minus_given();
             let of = (&given[..], &positions[..]);
-            part("products of cells", || add_products(&evaluation, &self.form, of, free, &mut product))?;
-            self.add_facets(&mut product, &given);
+            part("products of cells", || add_products(&evaluation, &self.form, of, free, &mut lifting))?;
+            self.add_facets(&mut lifting, &given);
         }
-        self.lifted(device, product)
+        self.lifted(device, lifting)
+    }
+
+    /// Returns the Dirichlet values with the other sign, and zeros.
+    fn minus_given(&self) -> Vec<f64> {
+        let mut given = vec![0.0; self.space.n_dofs()];
+        let values = self.constraints.dofs().iter().zip(self.constraints.values());
+        values.for_each(|(&dof, value)| given[dof as usize] = -value);
+        given
     }
 
     /// Adds $y \mathrel{+}= R x$ with the matrices R of all facets.
@@ -239,40 +227,34 @@ impl<'a> TensorProblem<'a> {
         }
     }
 
-    /// Returns the right side; `product` is $A g$.
-    fn lifted<D: Device>(&self, device: &D, product: Vec<f64>) -> Result<TensorRightSide<'a, D>, FemError> {
-        let mut rhs = product;
+    /// Returns the right side; `lifting` is $-A g$.
+    fn lifted<D: Device>(&self, device: &D, lifting: Vec<f64>) -> Result<WithoutMatrix<f64, D>, FemError> {
+        let mut rhs = lifting;
         parallel::for_chunks_mut(&mut rhs, ENTRIES, |begin, rhs| {
-            rhs.iter_mut().zip(&self.load[begin..]).for_each(|(b, load)| *b = load - *b);
+            rhs.iter_mut().zip(&self.load[begin..]).for_each(|(b, load)| *b += load);
         });
         self.constraints.dofs().iter().for_each(|&dof| rhs[dof as usize] = 0.0);
-        let Flux { integral, size } = self.flux;
-        let imbalance =
-            if self.is_pure_neumann { floating::balance(&mut rhs, integral + 0.0, size)? } else { 0.0 };
-        Ok(TensorRightSide {
-            space: self.space,
-            rhs: part("copy to the device", || Buffer::from_vec(device, rhs))?,
-            constraints: self.constraints.clone(),
-            is_pure_neumann: self.is_pure_neumann,
-            imbalance,
-        })
+        let imbalance = if self.is_pure_neumann { balance(&mut rhs, self.flux)? } else { 0.0 };
+        let rhs = part("copy to the device", || Buffer::from_vec(device, rhs))?;
+        Ok(WithoutMatrix::without_matrix(rhs, self.constraints.clone(), self.is_pure_neumann, imbalance))
     }
 }
 
-impl<D: Device> TensorRightSide<'_, D> {
-    /// Returns the solution $u$ for the solution $w$ of the system: inserts boundary values, subtracts the mean of a
-    /// pure Neumann problem.
-    ///
-    /// # Errors
-    /// [`FemError::Length`] if `w` does not match the space.
-    pub fn solution(&self, w: &Buffer<f64, D>) -> Result<Vec<f64>, FemError> {
-        let mut u = w.to_host()?;
-        check_length(&u, self.space.n_dofs())?;
-        self.constraints.impose(&mut u);
-        if self.is_pure_neumann {
-            let mean = functionals::mean(&Space::from(self.space), &u)?;
-            u.iter_mut().for_each(|u| *u -= mean);
-        }
-        Ok(u)
+/// Returns whether nothing holds the solution of a form: λ = 0, and no condition does.
+///
+/// # Errors
+/// [`FemError::Floating`] if this is true of one of several components; a λ that is not finite or negative.
+fn leaves_a_constant(
+    space: &TensorSpace<'_>,
+    form: &Form<'_>,
+    conditions: &Conditions<'_>,
+    right_side: &RightSide,
+) -> Result<bool, FemError> {
+    if form.lambda.as_constant().is_some_and(|lambda| lambda > 0.0) {
+        return Ok(false);
     }
+    // A negative λ is refused even if conditions hold the solution.
+    let reacting = reacting_cells(&Space::from(space), form)?;
+    let held = held_by_conditions(conditions, &right_side.facet_terms);
+    floats(form.mesh, &components(form.mesh), held, || Ok(reacting))
 }

@@ -1,21 +1,18 @@
 //! Repeated assembly of linearized forms on the pattern of a space.
 
-use std::ops::Range;
-
 use femtile_device::{Device, parallel};
 use femtile_linalg::need;
-use femtile_space::TensorSpace;
 use femtile_space::geometry::CellRule;
+use femtile_space::{Space, TensorSpace};
 use femtile_sparse::csr::Csr;
 
-use super::facets;
 use super::linearized::{CellIntegrals, CellSystem, LinearizedCoefficients};
 use super::sparsity::Pattern;
 use super::{FacetMatrix, SOURCE_RULE};
 use crate::FemError;
 use crate::constraints::Constraints;
 use crate::evaluation::TensorBasis;
-use crate::forms::{BoundaryCondition, Compiled, Form, Slopes, State, winners};
+use crate::forms::{BoundaryCondition, Compiled, Conditions, Form, Slopes, State, add_loads, facet_terms};
 use crate::functionals::check_length;
 
 /// Cells whose matrices are in memory together.
@@ -34,8 +31,8 @@ pub struct TensorAssembly<'a> {
     pattern: Pattern,
     /// Those of the pattern; their values have no meaning.
     constraints: Constraints,
-    /// Rows with about the same number of entries in each.
-    parts: Vec<Range<usize>>,
+    /// Ends of parts of the rows with about the same number of entries in each.
+    ends: Vec<usize>,
 }
 
 /// A form prepared for [`TensorAssembly::fill`]: compiled coefficients, facet terms and constraints.
@@ -59,35 +56,24 @@ impl LinearizedProblem<'_> {
     }
 }
 
-/// A part of the rows with their entries and right sides.
-struct RowRange<'v> {
-    rows: Range<usize>,
-    /// The place of the first value among those of the matrix.
-    begin: usize,
-    values: &'v mut [f64],
-    rhs: &'v mut [f64],
-}
-
 impl<'a> TensorAssembly<'a> {
     /// Prepares systems with the constrained degrees of freedom of a form, integrated by a rule along each axis.
     ///
     /// # Errors
     /// Conditions on facets or nodes that do not exist, Dirichlet values that are not finite.
     pub fn new(space: &'a TensorSpace<'a>, form: &Form<'_>, rule: CellRule) -> Result<Self, FemError> {
-        let constraints = Constraints::dirichlet_of_any_degree(space, form, &winners(form)?)?;
+        let constraints = Constraints::of_form(&Space::from(space), form)?;
         let pattern = Pattern::new(space, &constraints);
         let (n, end) = (space.n_dofs(), pattern.columns.len());
-        let mut parts = Vec::with_capacity(PARTS);
+        let mut ends = vec![n; PARTS];
         let mut begin = 0;
-        for part in 1..=PARTS {
-            let wanted = end * part / PARTS;
-            let last = (begin..n).find(|&row| pattern.offsets.get(row + 1) > wanted).unwrap_or(n);
-            let last = if part == PARTS { n } else { last };
-            parts.push(begin..last);
-            begin = last;
+        for (part, last) in ends[..PARTS - 1].iter_mut().enumerate() {
+            let wanted = end * (part + 1) / PARTS;
+            *last = (begin..n).find(|&row| pattern.offsets.get(row + 1) > wanted).unwrap_or(n);
+            begin = *last;
         }
         let (integrals, loads) = (CellIntegrals::new(space, rule), TensorBasis::new(space, SOURCE_RULE));
-        Ok(Self { space, integrals, loads, pattern, constraints, parts })
+        Ok(Self { space, integrals, loads, pattern, constraints, ends })
     }
 
     /// Returns the zero matrix with the pattern, on a device.
@@ -136,20 +122,21 @@ impl<'a> TensorAssembly<'a> {
         problem: &mut LinearizedProblem<'_>,
         conditions: &[BoundaryCondition],
     ) -> Result<(), FemError> {
-        let form = Form { conditions, ..problem.form };
-        let winners = winners(&form)?;
-        problem.constraints = Constraints::dirichlet_of_any_degree(self.space, &form, &winners)?;
+        let Form { mesh, boundary, .. } = problem.form;
+        let (space, conditions) = (Space::from(self.space), Conditions::new(mesh, boundary, conditions)?);
+        problem.constraints = Constraints::new(&space, &conditions)?;
         if problem.constraints.dofs() != self.constraints.dofs() {
             let advice = "its given values have to be at the unknowns of the first form";
             return Err(FemError::OtherAssembly { field: "form", advice });
         }
+        let terms = facet_terms(&space, &conditions)?;
         problem.facet_load = vec![0.0; self.space.n_dofs()];
-        let terms = facets::facet_terms(self.space, &form, &winners, &mut problem.facet_load)?;
-        problem.facet_matrices = terms.matrices;
+        add_loads(&mut problem.facet_load, &terms);
+        problem.facet_matrices = FacetMatrix::of_terms(terms);
         Ok(())
     }
 
-    /// Computes the matrix and the right side of a linearization in a state, as [`crate::Assembly::fill_at`] does for linear
+    /// Computes the matrix and the right side of a linearization in a state, as [`crate::Assembly::fill`] does for linear
     /// elements.
     ///
     /// # Shapes
@@ -175,7 +162,7 @@ impl<'a> TensorAssembly<'a> {
         if let Some(source) = &problem.source {
             self.loads.add_moments(rhs, source, state.time)?;
         }
-        let n = self.space.dofs_per_cell();
+        let (n, on) = (self.space.dofs_per_cell(), (&self.pattern, &problem.constraints));
         let evaluation = &self.integrals.evaluation;
         for block in (0..self.space.n_cells()).step_by(CELLS) {
             let positions: Vec<usize> = (block..(block + CELLS).min(self.space.n_cells())).collect();
@@ -185,61 +172,19 @@ impl<'a> TensorAssembly<'a> {
             let mut dofs = vec![0; positions.len() * n];
             let each = dofs.chunks_exact_mut(n).zip(&positions);
             each.for_each(|(dofs, &position)| self.space.cell_dofs(position, dofs));
-            parallel::for_each_item(self.split(values, rhs), 1, |mut part| {
+            parallel::for_each_item(self.pattern.split(&self.ends, values, rhs), 1, |mut rows| {
                 for (dofs, CellSystem { matrix, load }) in dofs.chunks_exact(n).zip(&systems) {
-                    self.add(&mut part, problem, dofs, (matrix, load));
+                    rows.add(on, dofs, (matrix, load));
                 }
             });
         }
-        for facet in &problem.facet_matrices {
-            let zero = vec![0.0; facet.dofs.len()];
-            for mut part in self.split(values, rhs) {
-                self.add(&mut part, problem, &facet.dofs, (&facet.entries, &zero));
-            }
+        for mut rows in self.pattern.split(&self.ends, values, rhs) {
+            problem.facet_matrices.iter().for_each(|facet| rows.add(on, &facet.dofs, (&facet.entries, &[])));
         }
         for &dof in self.constraints.dofs() {
             values[self.pattern.offsets.get(dof as usize)] = 1.0;
             rhs[dof as usize] = 0.0;
         }
         Ok(())
-    }
-
-    fn split<'v>(&self, mut values: &'v mut [f64], mut rhs: &'v mut [f64]) -> Vec<RowRange<'v>> {
-        let part = |rows: &Range<usize>| {
-            let begin = self.pattern.offsets.get(rows.start);
-            let n_values = self.pattern.offsets.get(rows.end) - begin;
-            RowRange {
-                rows: rows.clone(),
-                begin,
-                values: values.split_off_mut(..n_values).unwrap_or_default(),
-                rhs: rhs.split_off_mut(..rows.len()).unwrap_or_default(),
-            }
-        };
-        self.parts.iter().map(part).collect()
-    }
-
-    /// Adds the rows of a cell or facet that are in a part, with Dirichlet values moved to the right side.
-    fn add(
-        &self,
-        part: &mut RowRange<'_>,
-        problem: &LinearizedProblem<'_>,
-        dofs: &[u32],
-        (matrix, load): (&[f64], &[f64]),
-    ) {
-        for (i, &row) in dofs.iter().enumerate() {
-            let row = row as usize;
-            if !part.rows.contains(&row) || self.constraints.contains(row) {
-                continue;
-            }
-            let mut right = load[i];
-            for (&column, entry) in dofs.iter().zip(&matrix[i * dofs.len()..][..dofs.len()]) {
-                if let Some(given) = problem.constraints.value(column as usize) {
-                    right -= entry * given;
-                } else if let Some(place) = self.pattern.place(row, column) {
-                    part.values[place - part.begin] += entry;
-                }
-            }
-            part.rhs[row - part.rows.start] += right;
-        }
     }
 }

@@ -72,6 +72,63 @@ impl Pattern {
     }
 }
 
+/// Consecutive rows that one thread fills, with their right sides.
+pub(super) struct Rows<'v> {
+    first: usize,
+    /// Place of the first entry among those of all rows.
+    begin: usize,
+    values: &'v mut [f64],
+    rhs: &'v mut [f64],
+}
+
+impl Pattern {
+    /// Splits values and right sides at the ends of parts of all rows, ascending.
+    pub fn split<'v>(
+        &self,
+        ends: &[usize],
+        mut values: &'v mut [f64],
+        mut rhs: &'v mut [f64],
+    ) -> Vec<Rows<'v>> {
+        let mut first = 0;
+        let part = |&end: &usize| {
+            let begin = self.offsets.get(first);
+            let own = values.split_off_mut(..self.offsets.get(end) - begin).unwrap_or_default();
+            let rhs = rhs.split_off_mut(..end - first).unwrap_or_default();
+            Rows { first: std::mem::replace(&mut first, end), begin, values: own, rhs }
+        };
+        ends.iter().map(part).collect()
+    }
+}
+
+impl Rows<'_> {
+    /// Adds the matrix and the load, if any, of a cell or facet in these rows; products with Dirichlet values are subtracted from
+    /// the right side.
+    pub fn add(
+        &mut self,
+        (pattern, constraints): (&Pattern, &Constraints),
+        dofs: &[u32],
+        (matrix, load): (&[f64], &[f64]),
+    ) {
+        let n_rows = self.rhs.len();
+        for (i, (&row, entries)) in dofs.iter().zip(matrix.chunks_exact(dofs.len())).enumerate() {
+            let row = row as usize;
+            let Some(own) = row.checked_sub(self.first).filter(|&own| own < n_rows) else { continue };
+            if constraints.contains(row) {
+                continue;
+            }
+            let mut right = load.get(i).copied().unwrap_or(0.0);
+            for (&column, entry) in dofs.iter().zip(entries) {
+                if let Some(given) = constraints.value(column as usize) {
+                    right -= entry * given;
+                } else if let Some(place) = pattern.place(row, column) {
+                    self.values[place - self.begin] += entry;
+                }
+            }
+            self.rhs[own] += right;
+        }
+    }
+}
+
 /// Returns the positions of the cells of each degree of freedom, in any order, and the start of each list.
 fn cells_of_dofs(dofs: &[u32], n: usize, n_dofs: usize) -> (Vec<usize>, Vec<u32>) {
     let counts: Vec<AtomicUsize> = (0..n_dofs).map(|_| AtomicUsize::new(0)).collect();

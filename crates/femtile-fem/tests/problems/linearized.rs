@@ -6,13 +6,14 @@ use femtile_device::{Buffer, Cpu, HostDevice, Reference};
 use femtile_expression::{Expression, Names};
 use femtile_fem::tensor::TensorAssembly;
 use femtile_fem::{
-    Assembly, AssemblyKernels, Coefficient, Condition, DeviceState, FemError, Form, Slopes, State,
+    Assembly, AssemblyKernels, Coefficient, Condition, Constraints, DeviceState, FemError, Form, Slopes,
+    State,
 };
 use femtile_form::FormError;
 use femtile_linalg::LinearOperator;
 use femtile_matrix_free::CellRule;
 use femtile_mesh::Mesh;
-use femtile_space::TensorSpace;
+use femtile_space::{Space, TensorSpace};
 use femtile_sparse::csr::CsrKernels;
 use femtile_sparse::{Csr, StoredMatrix};
 
@@ -126,7 +127,7 @@ fn assembled<D: HostDevice + AssemblyKernels<f64> + CsrKernels<f64>>(
     let mut system = assembly.zero_system()?;
     let u = Buffer::from_host(device, u)?;
     let problem = assembly.prepare_linearized(form, slopes, form.conditions)?;
-    assembly.fill_at(&mut system, &problem, DeviceState { time: TIME, unknown: Some(&u) })?;
+    assembly.fill(&mut system, &problem, DeviceState { time: TIME, unknown: Some(&u) })?;
     Ok((system.matrix.values().as_slice().to_vec(), system.rhs.as_slice().to_vec()))
 }
 
@@ -145,7 +146,7 @@ fn matrices_of_linear_elements_are_derivatives_of_the_residual() {
                 let u = Buffer::from_host(&cpu, u).unwrap();
                 let prepared = assembly.prepare_linearized(&form, slopes, form.conditions).unwrap();
                 let state = DeviceState { time: TIME, unknown: Some(&u) };
-                assembly.fill_at(&mut system, &prepared, state).unwrap();
+                assembly.fill(&mut system, &prepared, state).unwrap();
                 let rhs = system.rhs.to_host().unwrap();
                 (system.matrix, rhs)
             };
@@ -155,9 +156,7 @@ fn matrices_of_linear_elements_are_derivatives_of_the_residual() {
 }
 
 fn problem_constraints(form: &Form<'_>) -> (Vec<u32>, Vec<f64>) {
-    let one = constant(1.0);
-    let plain = Form { sigma: &one, lambda: &one, source: &one, ..*form };
-    let (_, constraints) = femtile_fem::assembly::load(&plain).unwrap();
+    let constraints = Constraints::of_form(&Space::new(form.mesh, 1).unwrap(), form).unwrap();
     (constraints.dofs().to_vec(), constraints.values().to_vec())
 }
 

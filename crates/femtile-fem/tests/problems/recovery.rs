@@ -8,8 +8,8 @@ use common::{Problem, Random, constant, disturbed, expression, unit_mesh};
 use femtile_device::Cpu;
 use femtile_element::Affine;
 use femtile_expression::{Expression, Variable};
-use femtile_fem::tensor;
-use femtile_fem::{Coefficient, Condition, Form, functionals, recovery};
+use femtile_fem::recovery::RecoveredGradient;
+use femtile_fem::{Coefficient, Condition, Form, functionals};
 use femtile_space::geometry::{CellMap, CellMaps, CellRule, inverse};
 use femtile_space::{Space, TensorSpace};
 
@@ -45,7 +45,7 @@ fn quadratic_functions_have_their_gradient_at_all_nodes_of_disturbed_meshes() {
         let (exact, mesh) = (parse(u), &problem.mesh);
         let values: Vec<f64> = mesh.points.iter().map(|&p| exact.eval(p)).collect();
         let form = problem.form();
-        let recovered = recovery::RecoveredGradient::new(&form, &values).unwrap();
+        let recovered = RecoveredGradient::new(problem.space(), &form, &values).unwrap();
         let gradient = recovered.at_nodes();
         let parts = exact_gradient(u, dimension);
         let error = largest_error(&mesh.points, &gradient, &parts, -1.0);
@@ -73,13 +73,13 @@ pub fn largest_excess(form: &Form<'_>, u: &[f64]) -> f64 {
             *own = own.max(norm(&own_flux(form, cell, point, gradient)));
         }
     }
-    let flux = recovery::RecoveredGradient::new(form, u).unwrap().flux_density().unwrap();
+    let flux = RecoveredGradient::new(Space::new(mesh, 1).unwrap(), form, u).unwrap().flux_density().unwrap();
     excess(&flux, &largest)
 }
 
 /// Returns the largest recovered flux density of degree p, relative to the largest one of the cells around its node, at
 /// $(p + 2)^d$ Gauss points of these.
-fn largest_excess_of_any_degree(space: &TensorSpace<'_>, form: &Form<'_>, u: &[f64]) -> f64 {
+fn largest_excess_of_any_degree<'a>(space: &'a TensorSpace<'a>, form: &Form<'a>, u: &'a [f64]) -> f64 {
     let (d, shapes) = (space.dimension(), space.shapes());
     let (points, _) = CellRule::Gauss { extra: 1 }.rule(space.degree());
     let (values, slopes) = (shapes.values(&points), shapes.slopes(&points));
@@ -111,7 +111,7 @@ fn largest_excess_of_any_degree(space: &TensorSpace<'_>, form: &Form<'_>, u: &[f
         let own = (0..n_q.pow(d as u32)).map(flux).fold(0.0, f64::max);
         dofs.iter().for_each(|&dof| largest[dof as usize] = largest[dof as usize].max(own));
     }
-    let flux = tensor::RecoveredGradient::new(space, form, u).unwrap().flux_density().unwrap();
+    let flux = RecoveredGradient::new(Space::from(space), form, u).unwrap().flux_density().unwrap();
     excess(&flux, &largest)
 }
 
@@ -233,7 +233,7 @@ fn linear_functions_have_their_gradient_on_slivers() {
         let problem = Problem::new(mesh);
         let u: Vec<f64> = problem.mesh.points.iter().map(|p| 3.0 - 2.0 * p[0] + p[1]).collect();
         let form = problem.form();
-        let gradient = recovery::RecoveredGradient::new(&form, &u).unwrap().at_nodes();
+        let gradient = RecoveredGradient::new(problem.space(), &form, &u).unwrap().at_nodes();
         assert!(gradient.chunks(3).all(|g| (g[0] + 2.0).abs() < 1e-8 && (g[1] - 1.0).abs() < 1e-8));
     }
 }
@@ -249,7 +249,7 @@ fn linear_functions_of_any_degree_have_their_flux_on_slivers_for_any_tensor() {
         let space = TensorSpace::new(&problem.mesh, degree).unwrap();
         let (_, u) = nodal(&space, &parse("3 - 2*x + y"));
         let form = problem.form();
-        let recovered = tensor::RecoveredGradient::new(&space, &form, &u).unwrap();
+        let recovered = RecoveredGradient::new(Space::from(&space), &form, &u).unwrap();
         let expected = own_flux(&form, 0, [0.0; 3], [-2.0, 1.0, 0.0]);
         for (g, q) in recovered.at_nodes().chunks(3).zip(recovered.flux_density().unwrap().chunks(3)) {
             assert!((g[0] + 2.0).abs() < 1e-8 && (g[1] - 1.0).abs() < 1e-8, "degree {degree}: {g:?}");
@@ -272,22 +272,31 @@ fn polynomials_of_degree_p_plus_one_have_their_gradient_at_all_nodes() {
         let exact = parse(u);
         let (points, values) = nodal(&space, &exact);
         let form = problem.form();
-        let found = tensor::RecoveredGradient::new(&space, &form, &values).unwrap().at_nodes();
+        let found = RecoveredGradient::new(Space::from(&space), &form, &values).unwrap().at_nodes();
         let error = largest_error(&points, &found, &exact_gradient(u, dimension), -1.0);
         assert!(error < 1e-9, "degree {degree} in {dimension}-D: {error:e}");
     }
 }
 
-/// Returns the nodes of a space and the values of a function there.
-fn nodal(space: &TensorSpace<'_>, f: &Expression) -> (Vec<[f64; 3]>, Vec<f64>) {
-    let maps = CellMaps::new(space, space.shapes().nodes());
-    let (mut map, mut dofs) = (CellMap::default(), vec![0; space.dofs_per_cell()]);
-    let mut points = vec![[0.0; 3]; space.n_dofs()];
-    for position in 0..space.n_cells() {
-        maps.of_cell(position, &mut map);
-        space.cell_dofs(position, &mut dofs);
-        dofs.iter().zip(&map.points).for_each(|(&dof, &point)| points[dof as usize] = point);
+#[test]
+fn polynomials_of_degree_p_plus_one_have_their_gradient_on_simplices() {
+    let mut random = Random(23);
+    for (dimension, degree, n, u) in
+        [(2, 2, 6, "x^3 - 2*x*y^2 + y"), (2, 3, 4, "x^4 - y^4 + x^2*y^2"), (3, 2, 3, "x*y*z - z^3 + x")]
+    {
+        let problem = Problem::new(disturbed(unit_mesh(dimension, n), n, 0.3, &mut random));
+        let (space, exact, form) = (Space::new(&problem.mesh, degree).unwrap(), parse(u), problem.form());
+        let points = space.node_points();
+        let values: Vec<f64> = points.iter().map(|&point| exact.eval(point)).collect();
+        let recovered = RecoveredGradient::new(space, &form, &values).unwrap();
+        let error = largest_error(&points, &recovered.at_nodes(), &exact_gradient(u, dimension), -1.0);
+        assert!(error < 1e-9, "degree {degree} in {dimension}-D: {error:e}");
     }
+}
+
+/// Returns the nodes of a space and the values of a function there.
+fn nodal<'a>(space: &'a TensorSpace<'a>, f: &Expression) -> (Vec<[f64; 3]>, Vec<f64>) {
+    let points = Space::from(space).node_points();
     let values = points.iter().map(|&point| f.eval(point)).collect();
     (points, values)
 }
@@ -300,7 +309,7 @@ fn gradients_of_linear_elements_are_recovered_with_order_two_and_estimates_becom
             let problem = manufactured(unit_mesh(dimension, n), u, &IDENTITY, "1", false);
             let found = problem.solve(&cpu());
             let form = problem.form();
-            let recovered = recovery::RecoveredGradient::new(&form, &found).unwrap();
+            let recovered = RecoveredGradient::new(problem.space(), &form, &found).unwrap();
             let exact = exact_gradient(u, dimension);
             errors.push(largest_error(&problem.mesh.points, &recovered.at_nodes(), &exact, 0.2));
             let estimate = recovered.error_estimate().unwrap();
@@ -337,7 +346,7 @@ fn gradients_of_any_degree_are_recovered_with_order_p_plus_one_and_estimates_bec
             let space = TensorSpace::new(&problem.mesh, degree).unwrap();
             let found = solve_without_matrix(&problem, &space, &cpu());
             let form = problem.form();
-            let recovered = tensor::RecoveredGradient::new(&space, &form, &found).unwrap();
+            let recovered = RecoveredGradient::new(Space::from(&space), &form, &found).unwrap();
             let (points, _) = nodal(&space, &parse(u));
             errors.push(largest_error(&points, &recovered.at_nodes(), &exact_gradient(u, dimension), 0.2));
             let exact = functionals::error_h1(&Space::from(&space), &found, &parse(u)).unwrap();
@@ -368,7 +377,7 @@ fn gradients_keep_their_order_where_they_vanish() {
                 let space = TensorSpace::new(&problem.mesh, degree).unwrap();
                 let (points, values) = nodal(&space, &parse(u));
                 let form = problem.form();
-                let found = tensor::RecoveredGradient::new(&space, &form, &values).unwrap().at_nodes();
+                let found = RecoveredGradient::new(Space::from(&space), &form, &values).unwrap().at_nodes();
                 largest_error(&points, &found, &exact, -1.0)
             };
             let order = (of_cells(n) / of_cells(2 * n)).log2();
@@ -385,7 +394,7 @@ fn estimates_on_bent_cells_are_within_a_factor_of_two() {
         let found = solve_without_matrix(&problem, &space, &cpu());
         let form = problem.form();
         let estimate =
-            tensor::RecoveredGradient::new(&space, &form, &found).unwrap().error_estimate().unwrap();
+            RecoveredGradient::new(Space::from(&space), &form, &found).unwrap().error_estimate().unwrap();
         let ratio = estimate.total / functionals::error_h1(&Space::from(&space), &found, &parse(u)).unwrap();
         assert!((0.5..2.0).contains(&ratio), "degree {degree} in {dimension}-D: {ratio}");
     }
@@ -415,7 +424,7 @@ fn kinks_at_jumps_of_sigma_are_kept_and_cause_no_estimated_error() {
     for by_field in [false, true] {
         let problem = kinked(unit_mesh(2, 8), by_field);
         let (u, form) = (problem.solve_to(1e-14, &cpu()), problem.form());
-        let recovered = recovery::RecoveredGradient::new(&form, &u).unwrap();
+        let recovered = RecoveredGradient::new(problem.space(), &form, &u).unwrap();
         assert!(recovered.error_estimate().unwrap().total < 1e-10);
         let flux = recovered.flux_density().unwrap();
         assert!(flux.chunks(3).all(|q| (q[0] + 4.0).abs() < 1e-10 && q[1].abs() < 1e-10 && q[2] == 0.0));
@@ -423,7 +432,7 @@ fn kinks_at_jumps_of_sigma_are_kept_and_cause_no_estimated_error() {
         let problem = kinked(blocks(2, 4), by_field);
         let space = TensorSpace::new(&problem.mesh, 3).unwrap();
         let (u, form) = (solve_without_matrix(&problem, &space, &cpu()), problem.form());
-        let recovered = tensor::RecoveredGradient::new(&space, &form, &u).unwrap();
+        let recovered = RecoveredGradient::new(Space::from(&space), &form, &u).unwrap();
         assert!(recovered.error_estimate().unwrap().total < 1e-9);
         assert!(recovered.flux_density().unwrap().chunks(3).all(|q| (q[0] + 4.0).abs() < 1e-9));
     }
@@ -436,7 +445,7 @@ fn recovered_gradients_have_the_same_bits_at_any_number_of_threads() {
     let runs = [1, 3].map(|threads| {
         Cpu::new(threads).unwrap().install(|| {
             let form = problem.form();
-            let recovered = recovery::RecoveredGradient::new(&form, &u).unwrap();
+            let recovered = RecoveredGradient::new(problem.space(), &form, &u).unwrap();
             let fluxes = functionals::facet_fluxes(&problem.space(), &form, CellRule::default(), &u).unwrap();
             let all = [recovered.at_nodes(), recovered.error_estimate().unwrap().cells, fluxes].concat();
             all.into_iter().map(f64::to_bits).collect::<Vec<u64>>()

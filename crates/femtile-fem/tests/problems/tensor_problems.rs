@@ -66,7 +66,7 @@ fn lifting_with_an_operator_gives_what_assembly_gives() {
     let cells = CellMatrices::new(&space, form.sigma, form.lambda, CellRule::default()).unwrap();
     let tensor_problem = TensorProblem::new(&space, &form).unwrap();
     assert!(!tensor_problem.facet_matrices().is_empty());
-    let (matrix, assembled) = assemble(&cpu(), &tensor_problem, &cells, &|_| ()).unwrap();
+    let (matrix, assembled) = assemble(&cpu(), &tensor_problem, &cells, &|_| ()).unwrap().into_parts();
     let lifted = tensor_problem.lift(&cpu(), &mut |y, x| cells.apply(y, x)).unwrap();
     let (a, b) = (assembled.rhs.as_slice(), lifted.rhs.as_slice());
     let size = a.iter().map(|x| x.abs()).fold(0.0, f64::max);

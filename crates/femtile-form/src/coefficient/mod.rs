@@ -79,6 +79,9 @@ impl From<Expression> for Coefficient {
 }
 
 impl Coefficient {
+    /// The coefficient of a term that an equation lacks.
+    pub const ZERO: Self = Self::Constant(0.0);
+
     /// Returns whether it is a scalar everywhere.
     pub fn is_scalar(&self) -> bool {
         match self {

@@ -55,7 +55,8 @@ fn tuned_matrices_and_loads_are_those_of_the_form() {
                 Some(tensor) => {
                     let problem = TensorProblem::new(tensor, &tuned).unwrap();
                     let cells = CellMatrices::new(tensor, &sigma, &lambda, CellRule::default()).unwrap();
-                    let (matrix, right) = assemble_tensor(&cpu, &problem, &cells, &|_| ()).unwrap();
+                    let (matrix, right) =
+                        assemble_tensor(&cpu, &problem, &cells, &|_| ()).unwrap().into_parts();
                     (matrix, right.rhs)
                 }
             };

@@ -1,7 +1,7 @@
 //! Mass matrices, consistent and lumped, and contents that depend on u.
 
 use femtile_device::Buffer;
-use femtile_fem::{BoundaryCondition, Coefficient, Condition, FemError, Form, Slopes};
+use femtile_fem::{BoundaryCondition, Coefficient, FemError, Form, Slopes};
 use femtile_form::FormError;
 use femtile_linalg::LinalgError;
 use femtile_sparse::csr::Offsets;
@@ -76,11 +76,11 @@ impl<D: SolveDevice> Mass<D> {
         kind: MassMatrix,
         capacity: &Coefficient,
     ) -> Result<Self, SolveError> {
-        let zero = Coefficient::Constant(0.0);
-        let held = given_alone(&problem.conditions[0]);
+        let conditions = problem.conditions[0].iter();
+        let held: Vec<_> = conditions.map(|given| given.homogeneous().given_alone()).collect();
         let matrix = |conditions: &[BoundaryCondition]| -> Result<Csr<f64, D>, FemError> {
-            let own = problem.form(0);
-            let form = Form { sigma: &zero, lambda: capacity, source: &zero, conditions, ..own };
+            let (own, zero) = (problem.form(0), &Coefficient::ZERO);
+            let form = Form { sigma: zero, lambda: capacity, source: zero, conditions, ..own };
             let slopes = Slopes::default();
             let mut tangent = Tangent::new(device, problem, form, &slopes, 0.0)?;
             tangent.fill(0.0, &Buffer::zeros(device, problem.n_dofs())?)?;
@@ -128,7 +128,6 @@ impl<D: SolveDevice> Storage<'_, D> {
 #[derive(Debug)]
 pub(crate) struct ContentData {
     mean: Coefficient,
-    zero: Coefficient,
     slopes: Slopes,
     conditions: Vec<BoundaryCondition>,
 }
@@ -141,16 +140,9 @@ impl ContentData {
         }
         let mean = problem.capacity.mean_from_zero();
         let slope = (method == NonlinearMethod::Newton).then(|| mean.slope());
-        let conditions = problem.conditions[0].iter().map(|given| match given.condition.given_value() {
-            Some(_) => given.clone(),
-            None => {
-                let condition = Condition::Neumann(Coefficient::Constant(0.0));
-                BoundaryCondition { facets: given.facets.clone(), condition }
-            }
-        });
-        let conditions = conditions.collect();
+        let conditions = problem.conditions[0].iter().map(BoundaryCondition::given_alone).collect();
         let slopes = Slopes { lambda: slope, ..Slopes::default() };
-        Some(Self { mean, zero: Coefficient::Constant(0.0), slopes, conditions })
+        Some(Self { mean, slopes, conditions })
     }
 }
 
@@ -170,7 +162,7 @@ impl<'a, D: SolveDevice> Content<'a, D> {
         data: &'a ContentData,
         time: f64,
     ) -> Result<Self, FemError> {
-        let ContentData { mean, zero, slopes, conditions } = data;
+        let (ContentData { mean, slopes, conditions }, zero) = (data, &Coefficient::ZERO);
         let form = Form { sigma: zero, lambda: mean, source: zero, conditions, ..problem.form(0) };
         Ok(Self {
             natural: Tangent::new(device, problem, Form { conditions: &[], ..form }, Slopes::NONE, time)?,
@@ -270,20 +262,4 @@ fn on_diagonal<D: SolveDevice>(matrix: &Csr<f64, D>, diagonal: &[f64]) -> Result
         }
     }
     Ok(values)
-}
-
-/// Returns the conditions that give values, zero now; the others keep their facets.
-fn given_alone(conditions: &[BoundaryCondition]) -> Vec<BoundaryCondition> {
-    let zero = || Coefficient::Constant(0.0);
-    let one = |given: &BoundaryCondition| {
-        let condition = match &given.condition {
-            Condition::Dirichlet(_) => Condition::Dirichlet(zero()),
-            Condition::DirichletAtNodes { nodes, .. } => {
-                Condition::DirichletAtNodes { nodes: nodes.clone(), value: zero() }
-            }
-            Condition::Neumann(_) | Condition::Robin { .. } => Condition::Neumann(zero()),
-        };
-        BoundaryCondition { facets: given.facets.clone(), condition }
-    };
-    conditions.iter().map(one).collect()
 }

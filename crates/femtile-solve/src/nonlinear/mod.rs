@@ -15,7 +15,7 @@ mod settings;
 mod steady;
 mod tangent;
 
-use femtile_space::geometry::{CellMap, CellMaps};
+use femtile_space::Space;
 
 use crate::Discretization;
 pub use config::{NonlinearConfig, NonlinearMethod};
@@ -30,15 +30,5 @@ pub(crate) use tangent::Derivatives;
 
 /// Returns the point of an unknown.
 pub(crate) fn place_of(problem: &Discretization<'_>, unknown: usize) -> [f64; 3] {
-    let Some(space) = problem.space() else { return problem.mesh.points[unknown] };
-    let mut dofs = vec![0; space.dofs_per_cell()];
-    for position in 0..space.n_cells() {
-        space.cell_dofs(position, &mut dofs);
-        if let Some(at) = dofs.iter().position(|&dof| dof as usize == unknown) {
-            let mut map = CellMap::default();
-            CellMaps::new(space, space.shapes().nodes()).of_cell(position, &mut map);
-            return map.points[at];
-        }
-    }
-    [f64::NAN; 3]
+    problem.space().map_or(problem.mesh.points[unknown], |space| Space::from(space).node_points()[unknown])
 }

@@ -6,11 +6,10 @@ use std::sync::Mutex;
 use femtile_device::{Buffer, Cpu, Cuda};
 use femtile_fem::FemError;
 use femtile_fem::assembly::conditions_leave_a_constant;
-use femtile_fem::tensor::TensorProblem;
-use femtile_fem::{Coefficient, Form};
 use femtile_linalg::LinalgError;
 use femtile_linalg::krylov::{Monitor, Stop};
 use femtile_linalg::newton::{Newton, NewtonConfig, NewtonOutcome, NewtonStop};
+use femtile_space::Space;
 
 use super::equation::DiscreteEquation;
 use super::report::{Worst, as_linear};
@@ -60,14 +59,8 @@ fn check_constant(problem: &Discretization<'_>) -> Result<(), SolveError> {
     if lambda.as_constant() != Some(0.0) || source.uses_unknown() {
         return Ok(());
     }
-    let leaves_a_constant = match problem.space() {
-        None => conditions_leave_a_constant(&problem.form(0))?,
-        Some(space) => {
-            let [zero, one] = [0.0, 1.0].map(Coefficient::Constant);
-            let plain = Form { sigma: &one, lambda: &zero, source: &zero, ..problem.form(0) };
-            TensorProblem::new(space, &plain)?.is_pure_neumann()
-        }
-    };
+    let space = Space::of(problem.mesh, problem.space())?;
+    let leaves_a_constant = conditions_leave_a_constant(&space, &problem.form(0).holding_conditions()?)?;
     if !leaves_a_constant {
         return Ok(());
     }

@@ -130,7 +130,7 @@ impl<'a, D: SolveDevice> Tangent<'a, D> {
         match &mut self.kind {
             Kind::Simplices(own) => {
                 let OnDevice { assembly, prepared, system } = &mut **own;
-                assembly.fill_at(system, prepared, DeviceState { time, unknown: Some(u) })
+                assembly.fill(system, prepared, DeviceState { time, unknown: Some(u) })
             }
             Kind::Tensor(own) => {
                 let OnHost { assembly, prepared, matrix, rhs, values, right } = &mut **own;

@@ -161,7 +161,7 @@ impl<'a> PartProblem<'a> {
             let cells = CellMatrices::new(problem.space(), form.sigma, form.lambda, rule)?;
             assemble(cpu, problem, &cells, progress)
         };
-        let (matrix, system) = assembled().map_err(|error| self.in_global_numbers(error))?;
+        let (matrix, system) = assembled().map_err(|error| self.in_global_numbers(error))?.into_parts();
         let rows = owned_rows(cpu, &self.unknowns, &matrix)?;
         Ok((rows, self.unknowns.restrict_to_owned(system.rhs.as_slice())))
     }

@@ -1,13 +1,12 @@
 //! Distributed problems for time integrators that the caller writes.
 
 use std::fmt::{self, Debug, Display};
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use femtile_comm::{Comm, DistributedMatrix, Halo, OwnedRows};
 use femtile_device::{Buffer, Cpu, Cuda};
-use femtile_fem::assembly::assemble_rows;
-use femtile_fem::{Coefficient, Constraints, FemError, Form};
+use femtile_fem::assembly::assemble_matrix;
+use femtile_fem::{Coefficient, FemError, Form};
 use femtile_linalg::{LinalgError, LinearOperator, need};
 use femtile_sparse::{Csr, ProductMatrix, SparseDevice};
 
@@ -212,9 +211,9 @@ impl<'a> LocalProblem<'a> {
     ) -> Result<PreconditionedOperator<D>, SolveError> {
         stages.begin(Stage::Assemble)?;
         let matrix = self.divided_rows(device, |form| {
-            let mut matrix = rows(device, form)?;
+            let mut matrix = assemble_matrix(device, form)?;
             if mass == MassMatrix::Lumped {
-                let mut reaction = rows(device, &Form { sigma: &ZERO, ..*form })?;
+                let mut reaction = assemble_matrix(device, &Form { sigma: &Coefficient::ZERO, ..*form })?;
                 lump_within(&mut matrix, &mut reaction)?;
             }
             Ok(matrix)
@@ -250,7 +249,9 @@ impl<'a> LocalProblem<'a> {
         &self,
         device: &D,
     ) -> Result<Box<dyn LinearOperator<f64, D>>, SolveError> {
-        let matrix = self.divided_rows(device, |form| rows(device, &Form { lambda: &ZERO, ..*form }))?;
+        let matrix = self.divided_rows(device, |form| {
+            assemble_matrix(device, &Form { lambda: &Coefficient::ZERO, ..*form })
+        })?;
         let own = product_matrix(matrix.own, self.config, Solves::Many)?.0;
         Ok(Box::new(self.over_all(<D as SparseDevice>::into_operator(own), matrix.border)?))
     }
@@ -368,13 +369,4 @@ fn rounded<D: RankDevice>(
         }
         ProductMatrix::Slices(slices) => D::rounded(slices)?,
     })
-}
-
-/// The coefficient 0.
-static ZERO: Coefficient = Coefficient::Constant(0.0);
-
-/// The matrix of all nodes of a part.
-fn rows<D: RankDevice>(device: &D, form: &Form<'_>) -> Result<Csr<f64, D>, FemError> {
-    let none = Constraints::none(form.mesh.n_nodes());
-    Ok(assemble_rows::<f64, D>(device, form, none, &|_| ControlFlow::Continue(()))?.matrix)
 }

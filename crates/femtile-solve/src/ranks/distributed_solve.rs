@@ -189,7 +189,7 @@ pub(crate) fn boxes(
     if along.iter().product::<usize>() > u32::MAX as usize {
         return Err(refuse("has at most 4294967295 unknowns"));
     }
-    let given = Constraints::of_space(space, &problem.form(0)).map_err(SolveError::from);
+    let given = Constraints::of_form(&Space::from(space), &problem.form(0)).map_err(SolveError::from);
     let given = agreed(&divided.comm, given)?;
     let numbering = Numbering::new(&mesh.part, space, divided.comm.rank());
     let nodes = numbers_in_box(cubes, &mesh.part, space);

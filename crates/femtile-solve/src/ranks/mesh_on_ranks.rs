@@ -11,11 +11,11 @@
 use std::sync::Arc;
 
 use femtile_comm::{Comm, Halo};
-use femtile_fem::{Coefficient, Constraints};
+use femtile_fem::{Coefficient, Constraints, FemError};
 use femtile_linalg::LinalgError;
 use femtile_mesh::partition::{DistributedMesh, MeshPart, PartitionQuality};
 use femtile_mesh::{CellKind, Mesh};
-use femtile_space::TensorSpace;
+use femtile_space::{Space, TensorSpace};
 
 use crate::discretization::Discretization;
 use crate::{SolveError, tensor};
@@ -185,7 +185,9 @@ impl MeshOnRanks<'_> {
     /// Returns the Dirichlet values of linear elements on this part. Values at ghosts come from their owners,
     /// which have all facets there. Collective.
     pub fn constraints(&self, problem: &Discretization<'_>) -> Result<Constraints, SolveError> {
-        let given = Constraints::of_form(&problem.form(0));
+        let form = problem.form(0);
+        let given = Space::new(form.mesh, 1).map_err(FemError::from);
+        let given = given.and_then(|space| Constraints::of_form(&space, &form));
         let part = &self.mesh.part;
         let given = given.map_err(|error| error.in_global_numbers(&part.cells, &part.nodes).into());
         let given = super::rows::agreed(&self.comm, given)?;

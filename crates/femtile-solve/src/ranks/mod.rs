@@ -230,7 +230,7 @@ pub(crate) fn boxes(
         return Err(SolveError::solver("preconditioner", "geometric multigrid is for cells in rows"));
     };
     let form = problem.form(0);
-    let given = Constraints::of_space(space, &form)?;
+    let given = Constraints::of_form(&Space::from(space), &form)?;
     Boxes::of_ranks(options, (space, form.sigma), given.dofs(), n_ranks)
 }
 
@@ -451,7 +451,8 @@ impl ReplicatedProblem<'_, '_> {
     /// Completes the solution u: inserts Dirichlet values, and removes the mean if a constant is free.
     fn completed(&self, u: Vec<f64>, is_pure_neumann: bool) -> Result<Vec<f64>, SolveError> {
         let Some(space) = self.problem.space() else {
-            return Ok(completed(self.problem.mesh, u, &self.fixed.constraints, is_pure_neumann)?);
+            let space = Space::new(self.problem.mesh, 1)?;
+            return Ok(completed(&space, u, &self.fixed.constraints, is_pure_neumann)?);
         };
         let mut u = u;
         if is_pure_neumann {

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use femtile_comm::{Comm, Halo, OwnedRows};
 use femtile_device::{Device, Scalar};
 use femtile_fem::assembly::{BALANCE_TOLERANCE, PartRows, assemble_rows, has_floating};
-use femtile_fem::forms::winners;
-use femtile_fem::{BoundaryCondition, Constraints, FemError};
+use femtile_fem::{BoundaryCondition, Conditions, Constraints, FemError};
 use femtile_linalg::LinalgError;
 use femtile_mesh::Mesh;
 use femtile_mesh::check::{Components, components};
 use femtile_mesh::partition::MeshPart;
+use femtile_space::Space;
 use femtile_sparse::csr::{Csr, HostOffsets};
 
 use super::data::{PartData, conditions_of, won};
@@ -61,9 +61,9 @@ impl Fixed {
             // Each rank evaluates those of its part.
             (Some(_), _) => Constraints::none(0),
             (None, Some(divided)) => divided.constraints(problem)?,
-            (None, None) => Constraints::of_form(&form)?,
+            (None, None) => Constraints::of_form(&Space::new(form.mesh, 1)?, &form)?,
         };
-        let winners = winners(&form).map_err(SolveError::from);
+        let winners = form.holding_conditions().map(Conditions::into_holding).map_err(SolveError::from);
         let winners = match &problem.divided {
             Some(divided) => agreed(&divided.comm, winners)?,
             None => winners?,

@@ -8,9 +8,8 @@ use std::ops::RangeInclusive;
 use femtile_amg::AmgDevice;
 use femtile_device::cpu::vector::Lanes;
 use femtile_device::{Cpu, Scalar, parallel, part};
-use femtile_fem::tensor::CellMatrices;
-use femtile_fem::tensor::{TensorProblem, assemble};
-use femtile_fem::{BoundaryCondition, Coefficient, Condition, Form};
+use femtile_fem::tensor::{CellMatrices, TensorProblem, assemble};
+use femtile_fem::{BoundaryCondition, Coefficient, Form};
 use femtile_linalg::precondition::polynomial::PolynomialKernels;
 use femtile_linalg::vector::Convert;
 use femtile_linalg::{Preconditioner, Transfer};
@@ -110,7 +109,7 @@ pub(crate) fn below(degree: usize) -> Vec<usize> {
 
 /// Returns a form without source, with homogeneous conditions.
 pub(crate) fn without_data<'a>(form: &Form<'a>, homogeneous: &'a [BoundaryCondition]) -> Form<'a> {
-    Form { source: &ZERO, conditions: homogeneous, ..*form }
+    Form { source: &Coefficient::ZERO, conditions: homogeneous, ..*form }
 }
 
 /// Sets up p-multigrid with levels in one precision; none if its range is too small. Data of the highest
@@ -159,24 +158,9 @@ fn with_levels<T: SumFactorization + Lanes, D: LevelDevice<T>>(
     Ok(Some((cycle, reports)))
 }
 
-const ZERO: Coefficient = Coefficient::Constant(0.0);
-
 /// Returns the boundary conditions with zero data. An operator depends on nothing else of them.
 pub(crate) fn homogeneous(conditions: &[BoundaryCondition]) -> Vec<BoundaryCondition> {
-    let of = |entry: &BoundaryCondition| BoundaryCondition {
-        facets: entry.facets.clone(),
-        condition: match &entry.condition {
-            Condition::Dirichlet(_) => Condition::Dirichlet(ZERO),
-            Condition::DirichletAtNodes { nodes, .. } => {
-                Condition::DirichletAtNodes { nodes: nodes.clone(), value: ZERO }
-            }
-            Condition::Neumann(_) => Condition::Neumann(ZERO),
-            Condition::Robin { coefficient, .. } => {
-                Condition::Robin { coefficient: coefficient.clone(), value: ZERO }
-            }
-        },
-    };
-    conditions.iter().map(of).collect()
+    conditions.iter().map(BoundaryCondition::homogeneous).collect()
 }
 
 /// Makes the level of a problem; none if it is in f32 and its entries exceed that range.
@@ -222,7 +206,7 @@ fn algebraic<T: SumFactorization + Lanes, D: LevelDevice<T>>(
         let cells = CellMatrices::new(problem.space(), form.sigma, form.lambda, rule)?;
         assemble(device, problem, &cells, &|_| ())
     };
-    let (matrix, _) = part("matrix of degree 1", assembled)?;
+    let matrix = part("matrix of degree 1", assembled)?.matrix;
     let precision = if is_beyond_f32 { LevelPrecision::F64 } else { options.precision };
     let made = |precision| D::amg(&matrix, None, &options.config, precision);
     Ok(and_levels(part("algebraic multigrid", || in_precision(precision, made, warnings))?))

@@ -2,16 +2,14 @@
 
 use femtile_device::cpu::vector::Lanes;
 use femtile_device::{Cpu, Cuda, part};
-use femtile_fem::FemError;
-use femtile_fem::tensor::CellMatrices;
-use femtile_fem::tensor::{TensorProblem, TensorRightSide, assemble};
+use femtile_fem::tensor::{CellMatrices, TensorProblem, assemble};
+use femtile_fem::{AssembledSystem, FemError, WithoutMatrix};
 use femtile_linalg::krylov::cg::vector_bytes;
 use femtile_linalg::precondition::{ByComponent, Diagonal};
 use femtile_linalg::{LinalgError, Preconditioner};
 use femtile_matrix_free::{CellRule, CudaMatrixFree, MatrixFree, MatrixFreeDevice};
 use femtile_multigrid::{MultigridDevice, PMultigridDevice};
-use femtile_space::SpaceError;
-use femtile_sparse::Csr;
+use femtile_space::{Space, SpaceError};
 use femtile_sum_factorization::SumFactorization;
 
 use super::ahead::Ahead;
@@ -79,13 +77,13 @@ pub trait OperatorDevice:
     const STARTS_ON_LEVELS: bool;
 
     /// Makes the right side of a component from the operator of all components, with Dirichlet values lifted.
-    fn lift<'a>(
+    fn lift(
         &self,
         operator: &<Self as MatrixFreeDevice<f64>>::Operator,
-        problem: &TensorProblem<'a>,
+        problem: &TensorProblem<'_>,
         components: usize,
         rule: CellRule,
-    ) -> Result<TensorRightSide<'a, Self>, FemError>;
+    ) -> Result<WithoutMatrix<f64, Self>, FemError>;
 
     /// [`WeakForm::system`] on this device, with the CPU as host.
     ///
@@ -141,13 +139,13 @@ impl OperatorDevice for Cpu {
 
     const STARTS_ON_LEVELS: bool = true;
 
-    fn lift<'a>(
+    fn lift(
         &self,
         operator: &MatrixFree<f64>,
-        problem: &TensorProblem<'a>,
+        problem: &TensorProblem<'_>,
         components: usize,
         _: CellRule,
-    ) -> Result<TensorRightSide<'a, Self>, FemError> {
+    ) -> Result<WithoutMatrix<f64, Self>, FemError> {
         problem.lift(self, &mut |y, x| {
             apply_to_given(operator, components, y, x);
             Ok(())
@@ -161,13 +159,13 @@ impl OperatorDevice for Cuda {
     const STARTS_ON_LEVELS: bool = false;
 
     /// Few cells have Dirichlet values, so the host computes their products.
-    fn lift<'a>(
+    fn lift(
         &self,
         _: &CudaMatrixFree<f64>,
-        problem: &TensorProblem<'a>,
+        problem: &TensorProblem<'_>,
         _: usize,
         rule: CellRule,
-    ) -> Result<TensorRightSide<'a, Self>, FemError> {
+    ) -> Result<WithoutMatrix<f64, Self>, FemError> {
         problem.lift_by_cells(self, rule)
     }
 }
@@ -189,12 +187,12 @@ pub(crate) fn system<'a, D: OperatorDevice>(
 }
 
 /// Assembles the matrix of one component, and the rest of its system.
-pub(crate) fn assembled<'a, D: OperatorDevice>(
+pub(crate) fn assembled<D: OperatorDevice>(
     device: &D,
     rule: CellRule,
-    problem: &'a TensorProblem<'a>,
+    problem: &TensorProblem<'_>,
     stages: &mut Stages<'_>,
-) -> Result<(Csr<f64, D>, TensorRightSide<'a, D>), SolveError> {
+) -> Result<AssembledSystem<f64, D>, SolveError> {
     let form = problem.form();
     let cells = CellMatrices::new(problem.space(), form.sigma, form.lambda, rule)?;
     Ok(stages.with_fractions(|progress| assemble(device, problem, &cells, progress))?)
@@ -207,10 +205,11 @@ fn of_matrix<'a, D: OperatorDevice>(
     problem: &'a TensorProblem<'a>,
     stages: &mut Stages<'_>,
 ) -> Result<LinearSystem<'a, D>, SolveError> {
-    let (matrix, system) = assembled(device, rule, problem, stages)?;
+    let (matrix, system) = assembled(device, rule, problem, stages)?.into_parts();
     stages.begin(Stage::Setup)?;
     let is_pure_neumann = system.is_pure_neumann;
-    LinearSystem::of_matrix(device, config, (matrix, is_pure_neumann), None, RightSide::Tensor(system))
+    let right = RightSide::new(device, Space::from(problem.space()), vec![system])?;
+    LinearSystem::of_matrix(device, config, (matrix, is_pure_neumann), None, right)
 }
 
 /// Makes the matrix-free system.
@@ -240,7 +239,7 @@ fn matrix_free<'a, D: OperatorDevice>(
     let operator = operator.map_err(of_metric)?;
     let lifted = |problem: &'a TensorProblem<'a>| device.lift(&operator, problem, components, rule);
     let systems = part("right side", || problems.iter().map(lifted).collect::<Result<Vec<_>, _>>())?;
-    let right = RightSide::of_components(device, systems)?;
+    let right = RightSide::new(device, Space::from(problem.space()), systems)?;
     stages.begin(Stage::Setup)?;
     let mut warnings = Vec::new();
     let is_pure_neumann = right.is_pure_neumann();

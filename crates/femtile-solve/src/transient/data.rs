@@ -1,9 +1,8 @@
 //! Data of a problem at a given time, evaluated on the CPU.
 
-use femtile_fem::assembly::load;
-use femtile_fem::tensor::TensorProblem;
-use femtile_fem::{BoundaryCondition, Coefficient, Condition, Constraints, FemError, Form};
+use femtile_fem::{BoundaryCondition, Coefficient, Condition, Conditions, Constraints, FemError, load};
 use femtile_form::FormError;
+use femtile_space::Space;
 
 use crate::coefficient::scalar;
 use crate::discretization::Discretization;
@@ -30,8 +29,8 @@ pub(super) fn boundary_at(
 ) -> Result<(Vec<f64>, Constraints), SolveError> {
     let conditions: Vec<BoundaryCondition> =
         problem.conditions[0].iter().map(|given| given.at_time(t)).collect();
-    let none = Coefficient::Constant(0.0);
-    evaluate(problem, &none, &conditions).map_err(|source| SolveError::AtTime { time: t, source })
+    evaluate(problem, &Coefficient::ZERO, &conditions)
+        .map_err(|source| SolveError::AtTime { time: t, source })
 }
 
 /// Interpolates a value at all unknowns.
@@ -44,7 +43,7 @@ pub(crate) fn nodal_values(
     let nodes = (0..problem.mesh.n_nodes() as u32).collect();
     let everywhere = Condition::DirichletAtNodes { nodes, value };
     let conditions = [BoundaryCondition { facets: Vec::new(), condition: everywhere }];
-    let found = evaluate(problem, &Coefficient::Constant(0.0), &conditions);
+    let found = evaluate(problem, &Coefficient::ZERO, &conditions);
     let (_, constraints) = found.map_err(|error| match error {
         // The value is evaluated like a Dirichlet condition at all nodes.
         FemError::Form(FormError::NotFinite { cell, point, value, unknown, .. }) => {
@@ -62,16 +61,12 @@ fn evaluate(
     source: &Coefficient,
     conditions: &[BoundaryCondition],
 ) -> Result<(Vec<f64>, Constraints), FemError> {
-    // With a positive reaction no component is singular; σ and λ do not enter a load.
-    let one = Coefficient::Constant(1.0);
-    let (mesh, boundary) = (problem.mesh, &*problem.boundary);
-    let form = Form { mesh, boundary, sigma: &one, lambda: &one, source, conditions };
-    let evaluated = match problem.space() {
-        None => load(&form),
-        Some(space) => TensorProblem::new(space, &form)
-            .map(|evaluated| (evaluated.load().to_vec(), evaluated.constraints().clone())),
+    let mesh = problem.mesh;
+    let evaluated = || {
+        let conditions = Conditions::new(mesh, &problem.boundary, conditions)?;
+        load(&Space::of(mesh, problem.space())?, source, &conditions)
     };
-    evaluated.map_err(|error| match &problem.divided {
+    evaluated().map_err(|error| match &problem.divided {
         Some(divided) => error.in_global_numbers(&divided.mesh.part.cells, &divided.mesh.part.nodes),
         None => error,
     })

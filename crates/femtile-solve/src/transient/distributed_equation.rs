@@ -4,12 +4,10 @@ use std::sync::Arc;
 
 use femtile_comm::Comm;
 use femtile_device::{Buffer, Cpu};
-use femtile_fem::assembly::load;
-use femtile_fem::tensor::TensorProblem;
-use femtile_fem::{BoundaryCondition, Coefficient, Constraints, FemError, Form};
+use femtile_fem::{BoundaryCondition, Coefficient, Conditions, Constraints, FemError, load};
 use femtile_linalg::{LinalgError, LinearOperator};
 use femtile_mesh::partition::MeshPart;
-use femtile_space::TensorSpace;
+use femtile_space::{Space, TensorSpace};
 use femtile_time::implicit::{SemiDiscrete, StageEquation, StageOutcome};
 
 use super::data::has_boundary_in_time;
@@ -91,10 +89,9 @@ impl<'m, D: RankDevice> RankContext<'_, 'm, D> {
 
     /// Evaluates the boundary load and the Dirichlet values on the part at a given time. Collective.
     fn boundary_at(&self, time: f64) -> Result<(Vec<f64>, Constraints), SolveError> {
-        let none = Coefficient::Constant(0.0);
         let evaluated = self.part.map(|part| {
             let conditions = self.run.fixed.conditions((self.run.problem, time), part);
-            self.evaluated(part, (&none, &conditions), time)
+            self.evaluated(part, (&Coefficient::ZERO, &conditions), time)
         });
         let evaluated = agreed(self.comm, evaluated.transpose())?;
         Ok(evaluated.unwrap_or_else(|| (Vec::new(), Constraints::none(0))))
@@ -106,18 +103,12 @@ impl<'m, D: RankDevice> RankContext<'_, 'm, D> {
         (source, conditions): (&Coefficient, &[BoundaryCondition]),
         time: f64,
     ) -> Result<(Vec<f64>, Constraints), SolveError> {
-        // With a positive reaction no component is singular; σ and λ do not enter a load.
-        let one = Coefficient::Constant(1.0);
-        let (mesh, boundary) = (&part.mesh, &part.boundary);
-        let form = Form { mesh, boundary, sigma: &one, lambda: &one, source, conditions };
+        let evaluated = || {
+            let conditions = Conditions::new(&part.mesh, &part.boundary, conditions)?;
+            load(&Space::of(&part.mesh, self.space)?, source, &conditions)
+        };
         let in_global = |error: FemError| error.in_global_numbers(&part.cells, &part.nodes);
-        self.load_of(&form).map_err(|error| SolveError::AtTime { time, source: in_global(error) })
-    }
-
-    fn load_of(&self, form: &Form<'_>) -> Result<(Vec<f64>, Constraints), FemError> {
-        let Some(space) = self.space else { return load(form) };
-        let (problem, _) = TensorProblem::local(space, form)?;
-        Ok((problem.load().to_vec(), problem.constraints().clone()))
+        evaluated().map_err(|error| SolveError::AtTime { time, source: in_global(error) })
     }
 }
 

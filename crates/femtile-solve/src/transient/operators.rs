@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use femtile_device::{Cpu, Cuda};
-use femtile_fem::{BoundaryCondition, Coefficient, Condition};
+use femtile_fem::{BoundaryCondition, Coefficient};
 use femtile_linalg::{LinearOperator, Preconditioner};
 use femtile_sparse::Csr;
 
@@ -105,7 +105,8 @@ impl<'m, D: OperatorDevice> Workshop<'_, 'm, D> {
             return Ok(Terms::Cells);
         }
         let (stiffness, offset) = positive(shift, |shift| self.matrix(self.held(shift), config, stages))?;
-        let conditions: Vec<_> = self.problem.conditions[0].iter().map(without_exchange).collect();
+        let conditions: Vec<_> =
+            self.problem.conditions[0].iter().map(|given| given.homogeneous().given_alone()).collect();
         let zero = || Coefficient::Constant(0.0);
         let mut mass = |times: f64| {
             let multiple = plus_capacity(&zero(), times, &self.problem.capacity);
@@ -290,7 +291,7 @@ impl<'m, D: OperatorDevice> Workshop<'_, 'm, D> {
 
 /// Returns the problem of a shift with zero data.
 pub(super) fn held<'m>(problem: &Discretization<'m>, shift: f64) -> Discretization<'m> {
-    let conditions = problem.conditions[0].iter().map(without_data).collect();
+    let conditions = problem.conditions[0].iter().map(BoundaryCondition::homogeneous).collect();
     let lambda = plus_capacity(&problem.lambda, shift, &problem.capacity);
     variant(problem, problem.sigma.clone(), lambda, conditions)
 }
@@ -300,7 +301,7 @@ pub(super) fn held<'m>(problem: &Discretization<'m>, shift: f64) -> Discretizati
 /// Other conditions may then hold on their facets. That changes only rows of Dirichlet unknowns, which
 /// residuals drop.
 pub(super) fn natural<'m>(problem: &Discretization<'m>, shift: f64) -> Discretization<'m> {
-    let conditions = problem.conditions[0].iter().map(without_data);
+    let conditions = problem.conditions[0].iter().map(BoundaryCondition::homogeneous);
     let conditions = conditions.filter(|given| given.condition.given_value().is_none()).collect();
     let lambda = plus_capacity(&problem.lambda, shift, &problem.capacity);
     variant(problem, problem.sigma.clone(), lambda, conditions)
@@ -320,7 +321,7 @@ pub(super) fn mass_of_norms<'m>(problem: &Discretization<'m>) -> Option<Discreti
 
 /// Returns the problem whose matrix is the mass matrix, with unit rows and columns at Dirichlet unknowns.
 pub(super) fn held_mass<'m>(problem: &Discretization<'m>) -> Discretization<'m> {
-    let conditions = problem.conditions[0].iter().map(without_exchange).collect();
+    let conditions = problem.conditions[0].iter().map(|given| given.homogeneous().given_alone()).collect();
     variant(problem, Coefficient::Constant(0.0), problem.capacity.clone(), conditions)
 }
 
@@ -374,32 +375,4 @@ fn in_format<D: OperatorDevice>(
 
 pub(super) fn without_preconditioner(config: &SolverConfig) -> SolverConfig {
     SolverConfig { preconditioner: PreconditionerConfig::None, ..config.clone() }
-}
-
-/// Returns a condition of the same kind with zero data.
-fn without_data(given: &BoundaryCondition) -> BoundaryCondition {
-    let zero = || Coefficient::Constant(0.0);
-    let condition = match &given.condition {
-        Condition::Dirichlet(_) => Condition::Dirichlet(zero()),
-        Condition::DirichletAtNodes { nodes, .. } => {
-            Condition::DirichletAtNodes { nodes: nodes.clone(), value: zero() }
-        }
-        // The order is kept, because later conditions replace earlier ones on shared facets.
-        Condition::Neumann(_) => Condition::Neumann(zero()),
-        Condition::Robin { coefficient, .. } => {
-            Condition::Robin { coefficient: coefficient.clone(), value: zero() }
-        }
-    };
-    BoundaryCondition { facets: given.facets.clone(), condition }
-}
-
-/// Returns a condition with zero data that adds nothing to a mass matrix. The order of conditions is kept.
-fn without_exchange(given: &BoundaryCondition) -> BoundaryCondition {
-    let zero = || Coefficient::Constant(0.0);
-    match without_data(given) {
-        BoundaryCondition { facets, condition: Condition::Robin { .. } } => {
-            BoundaryCondition { facets, condition: Condition::Neumann(zero()) }
-        }
-        given => given,
-    }
 }

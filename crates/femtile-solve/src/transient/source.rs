@@ -78,7 +78,7 @@ impl<'a, D: OperatorDevice> SourceLoad<'a, D> {
             Self::ByKernels(kernels) => {
                 let ByKernels { assembly, problem, system } = &mut **kernels;
                 let state = DeviceState { time, unknown: None };
-                assembly.fill_at(system, problem, state).map_err(|source| at_time(time, source))?;
+                assembly.fill(system, problem, state).map_err(|source| at_time(time, source))?;
                 Ok(Some(&system.rhs))
             }
         }

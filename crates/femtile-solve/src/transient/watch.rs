@@ -80,7 +80,7 @@ impl Frame<'_> {
     /// [`SolveError::Mesh`] with the path.
     pub fn write_vtu(&self, path: impl AsRef<Path>, options: WriteOptions<'_>) -> Result<(), SolveError> {
         let of = (self.problem, self.values.as_slice());
-        output::write_vtu(path.as_ref(), of, &Fields::default(), options).map(drop)
+        output::write_solution(path.as_ref(), of, &Fields::default(), options).map(drop)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Reference elements: nodes, shape functions, facets and quadrature of each kind of cell.
 
 mod facets;
+mod map;
 mod nodes;
 mod quadrature;
 mod simplex;
@@ -13,6 +14,7 @@ use femtile_mesh::CellKind;
 use crate::{MAX_DEGREE, SpaceError};
 pub use facets::ElementFacet;
 pub(crate) use facets::{FacetAxes, corners_of_facets};
+pub(crate) use map::TOLERANCE;
 pub(crate) use nodes::{Lattice, lattice};
 pub use quadrature::ReferenceRule;
 use simplex::SimplexBasis;
@@ -109,10 +111,19 @@ impl Element {
         if !kind.is_simplex() {
             return Ok(Self::of_polynomials(kind, polynomials(degree)));
         }
+        Ok(Self::of_simplex(kind, degree, node))
+    }
+
+    fn of_simplex(kind: CellKind, degree: usize, node: fn(&[usize]) -> [f64; 3]) -> Self {
         let d = kind.dimension();
         let nodes: Vec<[f64; 3]> = lattice(d, degree).iter().map(|at| node(&at.indices[..=d])).collect();
         let shapes = Shapes::Simplex(SimplexBasis::new(d, degree, &nodes));
-        Ok(Self::with_facets(kind, degree, nodes, shapes))
+        Self::with_facets(kind, degree, nodes, shapes)
+    }
+
+    /// Creates the element of linear functions on a simplex.
+    pub(crate) fn linear_simplex(kind: CellKind) -> Self {
+        Self::of_simplex(kind, 1, nodes::evenly_spaced)
     }
 
     /// Creates the element of products of these polynomials on a square or cube.

@@ -59,17 +59,17 @@ impl Space<'_> {
     /// # Panics
     /// If a facet is none of its cell: the boundary belongs to another mesh.
     pub fn boundary_facets(&self, boundary: &BoundaryFacets) -> Vec<CellFacet> {
-        let mut positions = vec![0; self.n_cells()];
-        (0..self.n_cells()).for_each(|position| positions[self.cell(position)] = position);
+        // Simplices are visited in the order of the mesh.
+        let mut positions = vec![0; self.tensor().map_or(0, |_| self.n_cells())];
+        (0..positions.len()).for_each(|position| positions[self.cell(position)] = position);
         let of_cell = self.element.facets();
         let found = |facet: usize| {
-            let (nodes, position) = (boundary.facet(facet), positions[boundary.cells[facet] as usize]);
+            let (nodes, cell) = (boundary.facet(facet), boundary.cells[facet] as usize);
+            let position = positions.get(cell).copied().unwrap_or(cell);
             let corners = self.corners(position);
             let has_nodes = |own: &[usize]| own.iter().all(|&corner| nodes.contains(&corners[corner]));
             let local = of_cell.iter().position(|own| has_nodes(&own.corners));
-            let Some(facet) = local else {
-                panic!("facet {facet} is no side of cell {}", boundary.cells[facet])
-            };
+            let Some(facet) = local else { panic!("facet {facet} is no side of cell {cell}") };
             CellFacet { position, facet }
         };
         parallel::map(boundary.len(), parallel::CHEAP, found)

@@ -1,14 +1,13 @@
 //! Cells at points of space, and the inverse maps of cells.
 
 use femtile_device::parallel;
-use femtile_element::P1;
 use rayon::prelude::*;
 
 use super::Space;
 use super::map::element_of_map;
 use crate::box_tree::{Bounds, BoxTree};
-use crate::element::Element;
-use crate::geometry::{CellMaps, determinant, inverse};
+use crate::element::{Element, TOLERANCE};
+use crate::geometry::CellMaps;
 
 /// A point of a cell.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -22,15 +21,12 @@ pub struct CellPoint {
 /// The maps of all cells, for their inversion at single points.
 struct Maps<'s> {
     space: &'s Space<'s>,
-    /// Those of quadrilaterals and hexahedra, with the element of the coordinates.
-    tensor: Option<(CellMaps<'s>, Element)>,
-    d: usize,
+    /// The element of the coordinates.
+    element: Element,
+    /// Those of quadrilaterals and hexahedra.
+    tensor: Option<CellMaps<'s>>,
 }
 
-/// Tolerance of points outside a cell, on the reference cell.
-const TOLERANCE: f64 = 1e-9;
-/// Most steps of Newton's method.
-const MAX_STEPS: usize = 40;
 /// Most points for which all cells are visited instead of a tree.
 const FEW: usize = 2;
 
@@ -82,18 +78,17 @@ impl Space<'_> {
 
 impl<'s> Maps<'s> {
     fn new(space: &'s Space<'s>) -> Self {
-        let tensor = space.tensor().map(|tensor| {
-            let maps = CellMaps::new(tensor, &[]);
-            let element = element_of_map(tensor, &maps);
-            (maps, element)
-        });
-        Self { space, tensor, d: space.mesh().dimension() }
+        let Some(tensor) = space.tensor() else {
+            return Self { space, element: Element::linear_simplex(space.mesh().kind), tensor: None };
+        };
+        let maps = CellMaps::new(tensor, &[]);
+        Self { space, element: element_of_map(tensor, &maps), tensor: Some(maps) }
     }
 
     /// Calls `found` with each node of the map of the cell at a position.
     fn for_nodes(&self, position: usize, mut found: impl FnMut([f64; 3])) {
         match &self.tensor {
-            Some((maps, _)) => maps.for_nodes(position, found),
+            Some(maps) => maps.for_nodes(position, found),
             None => {
                 let mesh = self.space.mesh();
                 mesh.cell(position).iter().for_each(|&node| found(mesh.points[node as usize]));
@@ -124,70 +119,27 @@ impl<'s> Maps<'s> {
         if !self.around(position).contains(point) {
             return None;
         }
-        let nodes = self.nodes(position);
-        if self.tensor.is_none() {
-            // The map is affine.
-            return self.step(&nodes, point, [0.0; 3]).filter(|at| self.contains(*at, TOLERANCE));
-        }
-        let near = [0.25, 0.75].map(|z| [0.25, 0.75].map(|y| [0.25, 0.75].map(|x| [x, y, z])));
-        // The centre is a sufficient initial guess in nearly all cells; very curved ones need others.
-        let starts = std::iter::once([0.5; 3]).chain(near.into_iter().flatten().flatten());
-        starts.take(1 + (1 << self.d)).find_map(|start| self.newton(&nodes, point, start))
-    }
-
-    fn newton(&self, nodes: &[[f64; 3]], point: [f64; 3], mut at: [f64; 3]) -> Option<[f64; 3]> {
-        if self.d == 2 {
-            at[2] = 0.0;
-        }
-        for _ in 0..MAX_STEPS {
-            let step = self.step(nodes, point, at)?;
-            at = std::array::from_fn(|a| (at[a] + step[a]).clamp(-1.0, 2.0));
-            if step.iter().all(|s| s.abs() < 0.01 * TOLERANCE) {
-                return self.contains(at, TOLERANCE).then_some(at);
-            }
-        }
-        None
-    }
-
-    /// Returns a step of Newton's method at reference coordinates.
-    fn step(&self, nodes: &[[f64; 3]], point: [f64; 3], at: [f64; 3]) -> Option<[f64; 3]> {
-        let (place, jacobian) = self.map(nodes, at);
-        let gap: [f64; 3] = std::array::from_fn(|i| point[i] - place[i]);
-        let inverse = Some(&jacobian).filter(|j| determinant(j) != 0.0).map(inverse)?;
-        Some(std::array::from_fn(|a| (0..3).map(|i| inverse[a][i] * gap[i]).sum()))
-    }
-
-    /// Returns whether the reference cell, widened by a tolerance, has a point.
-    fn contains(&self, at: [f64; 3], tolerance: f64) -> bool {
-        let (own, beyond) = at.split_at(self.d);
-        let largest = match self.tensor {
-            None => own.iter().sum(),
-            Some(_) => own.iter().copied().fold(0.0, f64::max),
-        };
-        own.iter().all(|x| *x >= -tolerance)
-            && largest <= 1.0 + tolerance
-            && beyond.iter().all(|x| x.abs() <= tolerance)
+        self.element.preimage(&self.nodes(position), point)
     }
 
     /// Returns the distance from a point to the cell at a position, by repeated grid refinement around the nearest grid
     /// point.
     fn distance(&self, position: usize, point: [f64; 3]) -> f64 {
-        let nodes = self.nodes(position);
+        let (nodes, d) = (self.nodes(position), self.element.dimension());
         let square = |at: [f64; 3]| -> f64 {
-            let (place, _) = self.map(&nodes, at);
+            let (place, _) = self.element.image(&nodes, at);
             (0..3).map(|i| (place[i] - point[i]).powi(2)).sum()
         };
         let mut width = if self.tensor.is_none() { 0.25 } else { 0.5 };
-        let mut best = std::array::from_fn(|a| if a < self.d { width } else { 0.0 });
+        let mut best = std::array::from_fn(|a| if a < d { width } else { 0.0 });
         let mut found = square(best);
         while width > TOLERANCE {
             let centre = best;
-            for k in 0..3usize.pow(self.d as u32) {
-                let offset =
-                    |a: usize| if a < self.d { (k / 3usize.pow(a as u32) % 3) as f64 - 1.0 } else { 0.0 };
+            for k in 0..3usize.pow(d as u32) {
+                let offset = |a: usize| if a < d { (k / 3usize.pow(a as u32) % 3) as f64 - 1.0 } else { 0.0 };
                 let at = std::array::from_fn(|a| centre[a] + width * offset(a));
                 let here = square(at);
-                if self.contains(at, 0.0) && here < found {
+                if self.element.contains(at, 0.0) && here < found {
                     (best, found) = (at, here);
                 }
             }
@@ -196,32 +148,5 @@ impl<'s> Maps<'s> {
             }
         }
         found.sqrt()
-    }
-
-    /// Returns the point at reference coordinates and the Jacobian there; in two dimensions the third axis is the
-    /// identity.
-    fn map(&self, nodes: &[[f64; 3]], at: [f64; 3]) -> ([f64; 3], [[f64; 3]; 3]) {
-        let (mut place, mut jacobian) = ([0.0; 3], [[0.0; 3]; 3]);
-        if self.d == 2 {
-            (place[2], jacobian[2][2]) = (at[2], 1.0);
-        }
-        let mut add = |node: &[f64; 3], value: f64, slopes: &[f64; 3]| {
-            for i in 0..self.d {
-                place[i] += value * node[i];
-                (0..self.d).for_each(|axis| jacobian[i][axis] += slopes[axis] * node[i]);
-            }
-        };
-        match &self.tensor {
-            None => {
-                let shapes = P1 { dimension: self.d };
-                let (values, slopes) = (shapes.values(at), shapes.reference_gradients());
-                (0..nodes.len()).for_each(|k| add(&nodes[k], values[k], &slopes[k]));
-            }
-            Some((_, element)) => {
-                let table = element.tabulate(&[at]);
-                (0..nodes.len()).for_each(|k| add(&nodes[k], table.values(0)[k], &table.gradients(0)[k]));
-            }
-        }
-        (place, jacobian)
     }
 }

@@ -4,7 +4,7 @@ use femtile_element::tensor::Lagrange;
 
 use super::Space;
 use crate::element::{Element, Tabulation};
-use crate::geometry::{CellMaps, determinant};
+use crate::geometry::{CellMap, CellMaps, determinant};
 use crate::{SpaceError, TensorSpace};
 
 /// The map of a cell at points.
@@ -54,6 +54,40 @@ impl<'a> Space<'a> {
     /// As [`CellMapping::of_cell`].
     pub fn map(&self, position: usize, points: &[[f64; 3]], map: &mut PointMap) -> Result<(), SpaceError> {
         self.mapping(points).of_cell(position, map)
+    }
+}
+
+impl Space<'_> {
+    /// Returns the node of each degree of freedom.
+    ///
+    /// # Cost
+    /// The map of each cell at its nodes; a copy of the nodes of the mesh for degree 1 on simplices.
+    pub fn node_points(&self) -> Vec<[f64; 3]> {
+        let (mesh, nodes, n_corners) = (self.mesh, self.element.nodes(), self.mesh.kind.n_nodes());
+        let (mut points, mut dofs) = (vec![[0.0; 3]; self.n_dofs()], vec![0; nodes.len()]);
+        if let Some(space) = self.tensor() {
+            let (maps, mut map) = (CellMaps::new(space, space.shapes().nodes()), CellMap::default());
+            for position in 0..self.n_cells() {
+                maps.of_cell(position, &mut map);
+                self.cell_dofs(position, &mut dofs);
+                dofs.iter().zip(&map.points).for_each(|(&dof, &point)| points[dof as usize] = point);
+            }
+            return points;
+        }
+        points[..mesh.n_nodes()].copy_from_slice(&mesh.points);
+        let has_more = nodes.len() > n_corners;
+        for cell in (0..mesh.n_cells()).filter(|_| has_more) {
+            let corners = mesh.cell(cell);
+            self.cell_dofs(cell, &mut dofs);
+            for (&dof, node) in dofs.iter().zip(nodes).skip(n_corners) {
+                let origin = mesh.points[corners[0] as usize];
+                let shares = corners[1..].iter().zip(node);
+                points[dof as usize] = shares.fold(origin, |sum, (&corner, share)| {
+                    std::array::from_fn(|i| sum[i] + share * (mesh.points[corner as usize][i] - origin[i]))
+                });
+            }
+        }
+        points
     }
 }
 

@@ -15,7 +15,7 @@ use crate::assembly::degenerate;
 use crate::assembly::element::{Corners, element_matrices};
 use crate::assembly::kernels::AssemblyProblem;
 use crate::assembly::measure_is_sound;
-use crate::forms::{CHUNK, FACET_ENTRIES, State};
+use crate::forms::{CHUNK, State};
 
 /// Assembles a block with the vector instructions of a level.
 pub fn dispatch<V: Scalar, const N: usize>(
@@ -135,37 +135,21 @@ impl<V: Scalar, const N: usize> BlockTask<'_, V, N> {
                     );
                 }
             }
-            if !self.out.reacts.is_empty() {
-                for (lane, nodes) in nodes[..cells.len()].iter().enumerate() {
-                    for node in nodes {
-                        let row = node.wrapping_sub(first) as usize;
-                        if row < n_rows {
-                            self.out.reacts[row] |= scratch.coefficients.reacts[lane];
-                        }
-                    }
-                }
-            }
         }
         Ok(())
     }
 
     fn add_facets(&mut self) {
+        let problem = self.problem;
         for &facet in self.facets {
-            let term = &self.problem.facet_terms[facet as usize];
-            for a in 0..N - 1 {
-                let row = (term.nodes[a] as usize).wrapping_sub(self.rows.start);
+            let term = &problem.facet_terms[facet as usize];
+            for (&node, load) in term.dofs.iter().zip(&term.load) {
+                let row = (node as usize).wrapping_sub(self.rows.start);
                 if row < self.rows.len() {
-                    self.out.rhs[row] += term.load[a];
+                    self.out.rhs[row] += load;
                 }
             }
-            for (value, (a, b)) in term.matrix.iter().zip(FACET_ENTRIES) {
-                if a < N - 1 && b < N - 1 {
-                    self.add_entry(term.nodes[a], term.nodes[b], *value);
-                    if a != b {
-                        self.add_entry(term.nodes[b], term.nodes[a], *value);
-                    }
-                }
-            }
+            term.entries().for_each(|(row, column, value)| self.add_entry(row, column, value));
         }
     }
 

@@ -34,15 +34,10 @@ impl<T: Scalar> AssemblyKernels<T> for Cpu {
             let plan = Plan::new(blocks, Arc::new(pattern), None);
             let mut values: Vec<T> = zeroed_vec(plan.pattern.columns.len());
             let mut rhs: Vec<f64> = zeroed_vec(mesh.n_nodes());
-            let mut reacts =
-                vec![false; if problem.coefficients.reaction_varies() { mesh.n_nodes() } else { 0 }];
-            plan.fill(self, (problem, State::default()), &mut values, &mut rhs, &mut reacts)?;
-            if !reacts.contains(&true) {
-                reacts.clear();
-            }
+            plan.fill(self, (problem, State::default()), &mut values, &mut rhs)?;
             let Sparsity { offsets, columns } = Arc::unwrap_or_clone(plan.pattern);
             let matrix = Csr::from_parts(self, mesh.n_nodes(), offsets, columns, values)?;
-            Ok(Assembled { matrix, rhs, reacts })
+            Ok(Assembled { matrix, rhs })
         })
     }
 
@@ -58,15 +53,7 @@ impl<T: Scalar> AssemblyKernels<T> for Cpu {
         // Columns and row starts; nodes of cells and cell numbers of blocks; points.
         let words = pattern.columns.len() + mesh.n_nodes() + mesh.cells.len() + mesh.n_cells();
         let bytes = 4 * words + 24 * mesh.n_nodes();
-        Ok(RefillData { plan: Plan::new(blocks, pattern.clone(), scattered), rhs, reacts: Vec::new(), bytes })
-    }
-
-    fn load(&self, _: &mut RefillData, _: &AssemblyProblem<'_>) -> Result<(), FemError> {
-        Ok(())
-    }
-
-    fn load_conditions(&self, _: &mut RefillData, _: &AssemblyProblem<'_>) -> Result<(), FemError> {
-        Ok(())
+        Ok(RefillData { plan: Plan::new(blocks, pattern.clone(), scattered), rhs, bytes })
     }
 
     fn queue<V: Scalar>(
@@ -82,16 +69,6 @@ impl<T: Scalar> AssemblyKernels<T> for Cpu {
         Ok(())
     }
 
-    fn check<V: Scalar>(
-        &self,
-        refill_data: &mut RefillData,
-        _: (&AssemblyProblem<'_>, DeviceState<'_, Self>),
-        _: &mut BufferMut<'_, V, Self>,
-        _: &mut Buffer<T, Self>,
-    ) -> Result<Vec<bool>, FemError> {
-        Ok(refill_data.reacts.clone())
-    }
-
     fn refill_bytes(&self, refill_data: &RefillData) -> usize {
         refill_data.bytes
     }
@@ -105,8 +82,6 @@ impl<T: Scalar> AssemblyKernels<T> for Cpu {
 pub struct RefillData {
     plan: Plan,
     pub(super) rhs: Vec<f64>,
-    /// [`Assembled::reacts`].
-    pub(super) reacts: Vec<bool>,
     bytes: usize,
 }
 
@@ -117,11 +92,8 @@ impl RefillData {
         (problem, state): (&AssemblyProblem<'_>, State<'_>),
         values: &mut [V],
     ) -> Result<(), FemError> {
-        let n_reacts = if problem.coefficients.reaction_varies() { self.rhs.len() } else { 0 };
         self.rhs.fill(0.0);
-        self.reacts.clear();
-        self.reacts.resize(n_reacts, false);
-        self.plan.fill(device, (problem, state), values, &mut self.rhs, &mut self.reacts)
+        self.plan.fill(device, (problem, state), values, &mut self.rhs)
     }
 }
 
@@ -152,7 +124,6 @@ struct BlockRows<'a, V> {
     columns: &'a [u32],
     values: Out<'a, V>,
     rhs: &'a mut [f64],
-    reacts: &'a mut [bool],
 }
 
 /// Workspace of one thread for a block.
@@ -180,7 +151,6 @@ impl Plan {
         at: (&AssemblyProblem<'_>, State<'_>),
         values: &mut [V],
         rhs: &mut [f64],
-        reacts: &mut [bool],
     ) -> Result<(), FemError> {
         let shared;
         let out = match &self.places {
@@ -190,7 +160,7 @@ impl Plan {
                 Out::Places(&shared, places)
             }
         };
-        let work = self.split(out, rhs, reacts);
+        let work = self.split(out, rhs);
         match at.0.coefficients.mesh.kind.n_nodes() {
             3 => self.work::<V, 3>(device, at, work),
             _ => self.work::<V, 4>(device, at, work),
@@ -198,12 +168,7 @@ impl Plan {
     }
 
     /// Splits the output arrays by blocks.
-    fn split<'a, V>(
-        &'a self,
-        mut out: Out<'a, V>,
-        mut rhs: &'a mut [f64],
-        mut reacts: &'a mut [bool],
-    ) -> Vec<BlockRows<'a, V>> {
+    fn split<'a, V>(&'a self, mut out: Out<'a, V>, mut rhs: &'a mut [f64]) -> Vec<BlockRows<'a, V>> {
         let part = |block: usize| {
             let rows = self.blocks.rows(block);
             let begin = self.pattern.offsets.get(rows.start);
@@ -217,7 +182,6 @@ impl Plan {
                     Out::Places(values, places) => Out::Places(values, places),
                 },
                 rhs: take(&mut rhs, rows.len()),
-                reacts: take(&mut reacts, rows.len()),
             }
         };
         (0..self.blocks.n_blocks()).map(part).collect()
@@ -291,7 +255,7 @@ fn take<'a, V>(values: &mut &'a mut [V], n: usize) -> &'a mut [V] {
 fn facets_by_block(problem: &AssemblyProblem<'_>, blocks: &RowBlocks) -> Vec<Vec<u32>> {
     let mut facets = vec![Vec::new(); blocks.n_blocks()];
     for (i, term) in problem.facet_terms.iter().enumerate() {
-        let mut touched = term.nodes.map(|node| blocks.block_of(node));
+        let mut touched: Vec<usize> = term.dofs.iter().map(|&node| blocks.block_of(node)).collect();
         touched.sort_unstable();
         for group in touched.chunk_by(|a, b| a == b) {
             facets[group[0]].push(i as u32);

@@ -25,19 +25,8 @@ static NONZEROS: Program =
     Program { name: "assembly_nonzeros", source: include_str!("nonzero.cu"), headers: &HEADERS };
 const HEADERS: [Header; 4] = [OPERATIONS, ELEMENT, COPY_HEADER, RECIPROCAL_HEADER];
 
-type Nonzeros<T, V> = (
-    Write<V>,
-    Write<T>,
-    Write<f64>,
-    Write<u32>,
-    Write<u32>,
-    Structure,
-    Structure,
-    Structure,
-    Structure,
-    u32,
-    u32,
-);
+type Nonzeros<T, V> =
+    (Write<V>, Write<T>, Write<f64>, Write<u32>, Structure, Structure, Structure, Structure, u32, u32);
 
 /// Threads per block, at least the number of rows of a patch; with 64 rows, four threads share the entries of
 /// a row in a slice.
@@ -186,19 +175,19 @@ impl RefillData {
         at: (&AssemblyProblem<'_>, DeviceState<'_, Cuda>),
         values: &mut BufferMut<'_, V, Cuda>,
         rhs: &mut Buffer<T, Cuda>,
-    ) -> Result<Vec<bool>, FemError> {
+    ) -> Result<(), FemError> {
         let (problem, state) = at;
         if let (Some(patches), Some(_)) = (&mut self.patches, &self.form) {
             let first_bad = patches.bad.to_host()?[0];
             if first_bad == u32::MAX {
-                return patches.reacts(problem);
+                return Ok(());
             }
             patches.bad.upload(&[u32::MAX])?;
             let unknown = unknown_on_host(state)?;
             first_error(problem, State { time: state.time, unknown: &unknown }, first_bad)?;
             self.fill_on_host(at, values, rhs)?;
         }
-        Ok(self.host.as_ref().map_or_else(Vec::new, |host| host.reacts.clone()))
+        Ok(())
     }
 
     /// Returns the bytes of lists that the kernel reads for the loaded form, inside the domain.
@@ -262,7 +251,6 @@ struct OnGpu {
     row_of_node: Vec<u32>,
     lists: ListBuffers,
     unrounded: Buffer<f64, Cuda>,
-    reacts: Buffer<u32, Cuda>,
     bad: Buffer<u32, Cuda>,
     form: Option<CudaFormData>,
     given: Given,
@@ -381,7 +369,6 @@ impl OnGpu {
             lists: ListBuffers::new(device, &lists)?,
             sizes: lists.sizes,
             unrounded: Buffer::zeros(device, n)?,
-            reacts: Buffer::zeros(device, n)?,
             bad: Buffer::from_host(device, &[u32::MAX])?,
             form: None,
             given: Given::new(device, &Constraints::none(n))?,
@@ -430,7 +417,7 @@ impl OnGpu {
         pattern: &Sparsity,
         places: &EntryPositions,
     ) -> Result<(), FemError> {
-        let found = FacetRows::new(&problem.facet_terms, self.n_corners - 1);
+        let found = FacetRows::new(&problem.facet_terms);
         let mut of_rows = vec![NOTHING; if found.rows.is_empty() { 0 } else { self.row_of_node.len() }];
         let mut entries = Vec::with_capacity(found.columns.len());
         let mut columns = Vec::new();
@@ -468,7 +455,6 @@ impl OnGpu {
             values.write(),
             rhs.write(),
             if rounds { self.unrounded.write() } else { Write::none() },
-            if problem.coefficients.reaction_varies() { self.reacts.write() } else { Write::none() },
             self.bad.write(),
             self.lists.argument(),
             self.facets.argument(),
@@ -488,12 +474,5 @@ impl OnGpu {
             Some(drift) => drift.queue(device, (&form.text, argument), given, (values, rhs), &mut self.bad),
             None => Ok(()),
         }
-    }
-
-    fn reacts(&self, problem: &AssemblyProblem<'_>) -> Result<Vec<bool>, FemError> {
-        if !problem.coefficients.reaction_varies() {
-            return Ok(Vec::new());
-        }
-        Ok(self.reacts.to_host()?.into_iter().map(|reacts| reacts != 0).collect())
     }
 }

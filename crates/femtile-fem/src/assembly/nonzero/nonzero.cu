@@ -424,7 +424,7 @@ __device__ inline void write_entries(V* values, const Tile& tile, const Patch& p
 
 // Sums and writes all rows of a patch.
 __device__ inline void assemble_patch(
-    V* values, T* rhs, double* unrounded, u32* reacts, u32* bad, Tile tile, const Patch& patch, const Lists& lists,
+    V* values, T* rhs, double* unrounded, u32* bad, Tile tile, const Patch& patch, const Lists& lists,
     const Facets& facets, const Given& given, const Form& form) {
     const u64 corners = threadIdx.x < patch.n_elements ? load_once(tile.corners + threadIdx.x) : 0;
     wait_for_copies<0>();
@@ -448,14 +448,13 @@ __device__ inline void assemble_patch(
         }
         rhs[node] = (T)right;
         if (unrounded != 0) unrounded[node] = right;
-        if (reacts != 0) reacts[node] = sums.reaction > 0.0;
     }
     __syncthreads();
     write_entries(values, tile, patch);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) assembly_nonzeros(
-    V* values, T* rhs, double* unrounded, u32* reacts, u32* bad, Lists lists, Facets facets, Given given, Form form,
+    V* values, T* rhs, double* unrounded, u32* bad, Lists lists, Facets facets, Given given, Form form,
     u32 values_room, u32 front_room) {
     FEMTILE_DYNAMIC_SHARED(double, shared);
     u32* const front = reinterpret_cast<u32*>(shared + values_room);
@@ -464,5 +463,5 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) assembly_nonzeros(
     const u32* const sheet = lists.sheets + 4ull * patch.sheet;
     begin_copies(front, entries, sheet, patch);
     const Tile tile = tile_of(shared, front, entries, sheet, patch);
-    assemble_patch(values, rhs, unrounded, reacts, bad, tile, patch, lists, facets, given, form);
+    assemble_patch(values, rhs, unrounded, bad, tile, patch, lists, facets, given, form);
 }

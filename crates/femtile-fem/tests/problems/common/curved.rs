@@ -1,8 +1,8 @@
 //! Meshes of curved quadrilaterals and hexahedra, and solves on them.
 
 use femtile_device::{Buffer, Cpu};
-use femtile_fem::tensor::CellMatrices;
-use femtile_fem::tensor::{TensorProblem, TensorRightSide, assemble};
+use femtile_fem::AssembledSystem;
+use femtile_fem::tensor::{CellMatrices, TensorProblem, assemble};
 use femtile_linalg::comm::SingleRank;
 use femtile_linalg::krylov::Stop;
 use femtile_linalg::krylov::cg::{ConjugateGradient, KrylovConfig};
@@ -11,7 +11,7 @@ use femtile_linalg::{LinearOperator, Preconditioner};
 use femtile_matrix_free::{CellRule, MatrixFree, MatrixFreeConfig, Terms};
 use femtile_mesh::generate::{BoxConfig, BoxSplit, SquareConfig, SquareSplit, box_mesh, square};
 use femtile_mesh::{Curved, Mesh};
-use femtile_space::TensorSpace;
+use femtile_space::{Space, TensorSpace};
 
 use super::Problem;
 
@@ -71,7 +71,7 @@ pub fn solve_without_matrix(problem: &Problem, space: &TensorSpace<'_>, device: 
             .unwrap();
         let inverse: Vec<f64> = a.diagonal().into_iter().map(f64::recip).collect();
         let preconditioner = Diagonal::from_inverse(Buffer::from_vec(device, inverse).unwrap());
-        converged(&a, &preconditioner, &system, device)
+        converged(space, &a, &preconditioner, &system)
     })
 }
 
@@ -81,22 +81,22 @@ pub fn solve(problem: &Problem, space: &TensorSpace<'_>, device: &Cpu) -> Vec<f6
         let form = problem.form();
         let cells = CellMatrices::new(space, form.sigma, form.lambda, CellRule::default()).unwrap();
         let tensor_problem = TensorProblem::new(space, &form).unwrap();
-        let (matrix, system) = assemble(device, &tensor_problem, &cells, &|_| ()).unwrap();
+        let (matrix, system) = assemble(device, &tensor_problem, &cells, &|_| ()).unwrap().into_parts();
         let preconditioner = Jacobi::new(&matrix).unwrap();
-        converged(&matrix, &preconditioner, &system, device)
+        converged(space, &matrix, &preconditioner, &system)
     })
 }
 
 fn converged(
+    space: &TensorSpace<'_>,
     a: &dyn LinearOperator<f64, Cpu>,
     preconditioner: &dyn Preconditioner<f64, Cpu>,
-    system: &TensorRightSide<'_>,
-    device: &Cpu,
+    system: &AssembledSystem<f64, Cpu, ()>,
 ) -> Vec<f64> {
-    let mut w = Buffer::zeros(device, system.rhs.len()).unwrap();
+    let mut w = Buffer::zeros(system.rhs.device(), system.rhs.len()).unwrap();
     let outcome = ConjugateGradient::new(KrylovConfig { tolerance: 1e-12, ..KrylovConfig::default() })
         .solve(&mut w, a, preconditioner, &system.rhs, &SingleRank, &mut ())
         .unwrap();
     assert_eq!(outcome.stop, Stop::Converged, "{outcome:?}");
-    system.solution(&w).unwrap()
+    system.solution(&Space::from(space), &w).unwrap()
 }

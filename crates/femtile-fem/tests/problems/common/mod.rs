@@ -142,7 +142,7 @@ impl Problem {
                 .solve(&mut w, &system.matrix, &preconditioner, &system.rhs, &SingleRank, &mut ())
                 .unwrap();
             assert_eq!(outcome.stop, Stop::Converged, "{outcome:?}");
-            system.solution(&self.mesh, &w).unwrap()
+            system.solution(&self.space(), &w).unwrap()
         })
     }
 }

@@ -1,7 +1,7 @@
 //! Table 2: assembly.
 
 use femtile::device::{Cpu, Cuda};
-use femtile::fem::{Assembly, Coefficient, Form};
+use femtile::fem::{Assembly, Coefficient, DeviceState, Form};
 use femtile::linalg::sparse::Csr;
 use femtile::mesh::Mesh;
 use femtile::mesh::check::BoundaryFacets;
@@ -38,7 +38,7 @@ fn by_cpu(cpu: &Cpu, mesh: &Mesh, repeats: usize) -> Result<[f64; 2], BenchError
     let (mut whole, mut values) = (Samples::default(), Samples::default());
     for _ in 0..repeats {
         whole.time(|| kuhn_box::system::<f64, _>(cpu, mesh))?;
-        values.time(|| assembly.fill(&mut system, &problem))?;
+        values.time(|| assembly.fill(&mut system, &problem, DeviceState::default()))?;
     }
     Ok([1e3 * whole.min(), 1e3 * values.min()])
 }
@@ -53,7 +53,8 @@ fn by_gpu(device: &Cuda, mesh: &Mesh, repeats: usize) -> Result<[f64; 2], BenchE
     let patch_problem = patches.prepare(&form)?;
     let (mut values, mut by_patches) = (Samples::default(), Samples::default());
     for run in 0..=repeats {
-        let several = || (0..IN_A_ROW).try_for_each(|_| assembly.queue(&mut system, &problem));
+        let several =
+            || (0..IN_A_ROW).try_for_each(|_| assembly.queue(&mut system, &problem, DeviceState::default()));
         let seconds = device.time(several)?;
         let several = || (0..IN_A_ROW).try_for_each(|_| patches.queue(&patch_problem));
         let seconds_patches = device.time(several)?;

@@ -13,8 +13,6 @@ use super::Lattice;
 /// Corners of a cell in the order of a mesh, by bits.
 const CORNERS: [usize; 8] = [0, 1, 3, 2, 4, 5, 7, 6];
 
-const ZERO: Coefficient = Coefficient::Constant(0.0);
-
 /// A problem on joined cells with zero data. Their corners are those of the lattice, their tags those of
 /// their first cells; values of cells are averaged.
 #[derive(Debug)]
@@ -57,7 +55,7 @@ impl CoarseProblem {
             boundary: &self.boundary,
             sigma: &self.sigma,
             lambda: &self.lambda,
-            source: &ZERO,
+            source: &Coefficient::ZERO,
             conditions: &self.conditions,
         }
     }
@@ -178,10 +176,12 @@ impl<'a> Joining<'a> {
             condition: match &entry.condition {
                 // Dirichlet nodes that do not form whole sides were refused before, so facets determine all
                 // conditions.
-                Condition::Dirichlet(_) | Condition::DirichletAtNodes { .. } => Condition::Dirichlet(ZERO),
-                Condition::Neumann(_) => Condition::Neumann(ZERO),
+                Condition::Dirichlet(_) | Condition::DirichletAtNodes { .. } => {
+                    Condition::Dirichlet(Coefficient::ZERO)
+                }
+                Condition::Neumann(_) => Condition::Neumann(Coefficient::ZERO),
                 Condition::Robin { coefficient, .. } => {
-                    Condition::Robin { coefficient: self.joined(coefficient), value: ZERO }
+                    Condition::Robin { coefficient: self.joined(coefficient), value: Coefficient::ZERO }
                 }
             },
         };
