@@ -68,7 +68,7 @@ mod transfer;
 mod vectors;
 
 pub use config::{AmgConfig, Cycle, Smoother};
-pub use cuda::specialisations as cuda_specialisations;
+pub use cuda::{programs as cuda_programs, specialisations as cuda_specialisations};
 pub use device::{AmgDevice, AnyAmg, BoxedAmg};
 pub use error::AmgError;
 pub use hierarchy::Hierarchy;

@@ -89,6 +89,39 @@ fn fronts_grow_to_their_bound_with_either_mass_matrix() {
 }
 
 #[test]
+fn several_ranks_have_the_functionals_of_one() {
+    let exact = "tolerance = 1e-12\nnonlinear_tolerance = 1e-11\ndevice = \"cpu\"";
+    let quadrilaterals = "cell = \"quadrilateral\", cells";
+    let texts = [
+        steady("initial = 1", exact),
+        steady("initial = 1", exact).replace("cells", quadrilaterals) + "[space]\ndegree = 2\n",
+        in_time("steps = 6", exact),
+        in_time("steps = 6\nmass = \"lumped\"", exact),
+        in_time("steps = 6", exact).replace("cells", quadrilaterals) + "[space]\ndegree = 2\n",
+    ];
+    for text in texts {
+        let on = |ranks: &str| {
+            let folder = tempfile::tempdir().unwrap();
+            let text = text.replace("[solver]", &format!("[solver]\n{ranks}"));
+            run(&case(folder.path(), &text), &mut Silent).unwrap()
+        };
+        let alone = on("");
+        for n in [2, 3] {
+            let report = on(&format!("ranks = {n}"));
+            assert_eq!(report.ranks.as_ref().unwrap().n_ranks, n);
+            assert!(report.solve.nonlinear.is_some());
+            for (name, value) in &alone.functionals {
+                let found = report.functionals[name];
+                assert!(
+                    (found - value).abs() <= 1e-8 * value.abs().max(1e-3),
+                    "{n} ranks, {name}: {found} {value}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
 fn wrong_settings_and_names_are_refused_with_their_key() {
     let folder = tempfile::tempdir().unwrap();
     let refused = |text: String, words: &[&str]| {

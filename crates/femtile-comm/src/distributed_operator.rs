@@ -54,6 +54,15 @@ impl LocalUnknowns {
         Ok(Self { halo, owned, ghosts, positions })
     }
 
+    /// Takes a part whose own order is that of `halo`: owned unknowns, then ghosts.
+    ///
+    /// # Errors
+    /// As [`LocalUnknowns::new`].
+    pub fn in_order(halo: Arc<Halo>) -> Result<Self, LinalgError> {
+        let (n_owned, n_ghosts) = (halo.n_owned() as u32, halo.n_ghosts() as u32);
+        Self::new(halo, (0..n_owned).collect(), (n_owned..n_owned + n_ghosts).collect())
+    }
+
     /// Returns the halo.
     pub fn halo(&self) -> &Arc<Halo> {
         &self.halo

@@ -132,6 +132,21 @@ impl Halo {
         Ok(Self { comm: comm.clone(), n_owned, n_ghosts, exports, imports })
     }
 
+    /// Returns the halo of vectors with `n` components of each unknown, which follow each other.
+    #[must_use]
+    pub fn of_components(&self, n: usize) -> Self {
+        let of_all = |&place: &u32| (0..n as u32).map(move |component| place * n as u32 + component);
+        let exports = self.exports.iter().map(|(to, places)| (*to, places.iter().flat_map(of_all).collect()));
+        let imports = self.imports.iter().map(|(from, range)| (*from, range.start * n..range.end * n));
+        Self {
+            comm: self.comm.clone(),
+            n_owned: self.n_owned * n,
+            n_ghosts: self.n_ghosts * n,
+            exports: exports.collect(),
+            imports: imports.collect(),
+        }
+    }
+
     /// Returns the communicator.
     pub fn comm(&self) -> &Comm {
         &self.comm

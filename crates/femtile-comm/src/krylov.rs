@@ -2,13 +2,16 @@
 
 use std::sync::Arc;
 
+use femtile_device::cuda::Specialisation;
 use femtile_device::{Buffer, Cpu, Cuda};
-use femtile_linalg::krylov::Monitor;
-use femtile_linalg::krylov::cg::{CgKernels, CgOutcome, CgSolver, ConjugateGradient, KrylovConfig, Target};
+use femtile_linalg::krylov::cg::{
+    self, CgKernels, CgOutcome, CgSolver, ConjugateGradient, KrylovConfig, Target,
+};
 use femtile_linalg::krylov::gmres::Gmres;
-use femtile_linalg::krylov::merged_cg::{MergedCg, MergedCgKernels};
-use femtile_linalg::krylov::pipelined_cg::{PipelinedCg, PipelinedCgKernels};
-use femtile_linalg::krylov::s_step_cg::{SStepCg, SStepCgKernels};
+use femtile_linalg::krylov::merged_cg::{self, MergedCg, MergedCgKernels};
+use femtile_linalg::krylov::pipelined_cg::{self, PipelinedCg, PipelinedCgKernels};
+use femtile_linalg::krylov::s_step_cg::{self, SStepCg, SStepCgKernels};
+use femtile_linalg::krylov::{Monitor, PreconditioningKind};
 use femtile_linalg::{LinalgError, LinearOperator, Preconditioner};
 
 use crate::Comm;
@@ -26,6 +29,24 @@ pub enum KrylovMethod {
     SStepCg(SStepCg),
     /// The restarted generalized minimal residual method.
     Gmres(Gmres),
+}
+
+impl KrylovMethod {
+    /// Returns the GPU programs of its passes over vectors in f64 with these kinds of preconditioners; products, the
+    /// preconditioner and [`femtile_linalg::vector`] have their own.
+    pub fn cuda_programs(&self, kinds: &[PreconditioningKind]) -> Vec<Specialisation> {
+        match self {
+            Self::Cg(_) => cg::cuda_programs::<f64>(),
+            Self::MergedCg(_) => {
+                [cg::cuda_programs::<f64>(), vec![merged_cg::cuda_program::<f64>()]].concat()
+            }
+            Self::PipelinedCg(_) => {
+                kinds.iter().map(|kind| pipelined_cg::cuda_program::<f64>(*kind)).collect()
+            }
+            Self::SStepCg(method) => s_step_cg::cuda_programs::<f64>(method.config().steps),
+            Self::Gmres(_) => Vec::new(),
+        }
+    }
 }
 
 /// A device with Krylov methods for vectors in f64: [`Cpu`] and [`Cuda`].

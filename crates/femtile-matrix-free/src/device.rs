@@ -39,7 +39,7 @@ pub trait MatrixFreeDevice<T: Scalar>: Device {
         ahead: Option<Self::Data>,
     ) -> Result<Self::Operator, FemError>;
 
-    /// Makes the rows of a rank, whose numbers are those of [`MatrixFree::local`].
+    /// Makes the rows of a rank for several components; its numbers are those of [`MatrixFree::local`].
     ///
     /// # Errors
     /// As [`MatrixFree::local`] and [`CudaMatrixFree::local`].
@@ -47,6 +47,7 @@ pub trait MatrixFreeDevice<T: Scalar>: Device {
         &self,
         cpu: &Cpu,
         problem: &TensorProblem<'_>,
+        components: usize,
         rule: (CellRule, Option<MetricEvaluation>),
         numbers: (&[u32], [usize; 2]),
     ) -> Result<Self::Operator, FemError>;
@@ -111,13 +112,13 @@ macro_rules! cpu_operators {
                 &self,
                 cpu: &Cpu,
                 problem: &TensorProblem<'_>,
+                components: usize,
                 (rule, metric): (CellRule, Option<MetricEvaluation>),
                 numbers: (&[u32], [usize; 2]),
             ) -> Result<MatrixFree<$t>, FemError> {
                 let (space, constrained) = constrained(problem);
                 let facets = problem.facet_matrices();
-                let config =
-                    MatrixFreeConfig { rule, constrained, facets, metric, ..MatrixFreeConfig::default() };
+                let config = MatrixFreeConfig { rule, constrained, facets, components, metric };
                 MatrixFree::local(cpu, space, terms(problem), config, numbers)
             }
 
@@ -186,10 +187,11 @@ macro_rules! cuda_operators {
                 &self,
                 cpu: &Cpu,
                 problem: &TensorProblem<'_>,
+                components: usize,
                 (rule, metric): (CellRule, Option<MetricEvaluation>),
                 (numbers, [_, n_owned]): (&[u32], [usize; 2]),
             ) -> Result<CudaMatrixFree<$t>, FemError> {
-                let config = CudaMatrixFreeConfig { metric, ..CudaMatrixFreeConfig::default() };
+                let config = CudaMatrixFreeConfig { components, metric, ..CudaMatrixFreeConfig::default() };
                 let (space, constrained) = constrained(problem);
                 let of_cells = (space, terms(problem), rule);
                 let given = (constrained, problem.facet_matrices());

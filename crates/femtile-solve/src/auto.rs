@@ -6,10 +6,9 @@ use femtile_device::cuda::gpus;
 use femtile_device::parallel;
 use femtile_fem::{Coefficient, Form};
 use femtile_linalg::LinalgError;
-use femtile_mesh::{CellKind, Mesh};
+use femtile_mesh::Mesh;
 
 use crate::boundary_areas::BoundaryAreas;
-use crate::check::lack_of_gpus;
 use crate::device::worth_a_gpu;
 use crate::discretization::Discretization;
 use crate::tensor::{self, Boxes};
@@ -75,6 +74,13 @@ pub(crate) struct Chosen {
     pub patience: Option<usize>,
 }
 
+impl Chosen {
+    /// A preconditioner that neither needs boxes nor is given up.
+    pub fn of(preconditioner: PreconditionerConfig, reason: impl Into<String>) -> Self {
+        Self { preconditioner, boxes: None, reason: reason.into(), patience: None }
+    }
+}
+
 /// What a choice is made for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Circumstances {
@@ -94,21 +100,13 @@ impl Circumstances {
     }
 }
 
-/// Returns the most demanding preconditioner that may be chosen on such cells: for estimates before there is a mesh.
-pub(crate) fn heaviest(config: &SolverConfig, space: &SpaceConfig, kind: CellKind) -> PreconditionerConfig {
-    match only(config, space) {
-        Some((preconditioner, _)) => preconditioner,
-        None if !tensor::is_for(kind) || config.operator == OperatorKind::Assembled => amg(),
-        None => PreconditionerConfig::Pmg(PmgOptions::default()),
-    }
-}
-
-fn amg() -> PreconditionerConfig {
+/// Algebraic multigrid by default.
+pub(crate) fn amg() -> PreconditionerConfig {
     PreconditionerConfig::Amg(AmgOptions::default())
 }
 
 /// Returns the only preconditioner that the method or the operator supports, if there is only one.
-fn only(config: &SolverConfig, space: &SpaceConfig) -> Option<(PreconditionerConfig, String)> {
+pub(crate) fn only(config: &SolverConfig, space: &SpaceConfig) -> Option<(PreconditionerConfig, String)> {
     if matches!(config.method, Method::MergedCg | Method::SStepCg { .. }) {
         let reason = format!("{} takes the diagonal alone", config.method.name());
         return Some((PreconditionerConfig::Jacobi, reason));
@@ -133,14 +131,13 @@ pub(crate) fn choose(
     circumstances: Circumstances,
 ) -> Result<Chosen, SolveError> {
     let Circumstances { is_open, n_threads, solves, is_diagonal_slow } = circumstances;
-    let fixed = |preconditioner, reason| Chosen { preconditioner, boxes: None, reason, patience: None };
     let space = &discretization.config;
     if discretization.sigma.as_constant() == Some(0.0) {
-        let reason = "sigma is 0, and a mass matrix over its diagonal is well conditioned".into();
-        return Ok(fixed(PreconditionerConfig::Jacobi, reason));
+        let reason = "sigma is 0, and a mass matrix over its diagonal is well conditioned";
+        return Ok(Chosen::of(PreconditionerConfig::Jacobi, reason));
     }
     if let Some((preconditioner, reason)) = only(config, space) {
-        return Ok(fixed(preconditioner, reason));
+        return Ok(Chosen::of(preconditioner, reason));
     }
     let data = Data::of(discretization)?;
     let expected = match is_diagonal_slow {
@@ -164,7 +161,7 @@ pub(crate) fn choose(
         let most = slack * worth[usize::from(has_gpu)];
         (expected <= most).then(|| Chosen {
             patience: Some(most.max(2.0 * expected).ceil() as usize),
-            ..fixed(
+            ..Chosen::of(
                 PreconditionerConfig::Jacobi,
                 format!("about {expected:.0} iterations are expected with the diagonal"),
             )
@@ -172,7 +169,7 @@ pub(crate) fn choose(
     };
     let is_high = space.degree > 4;
     let worth_amg = if is_of_cells { WORTH_AMG_CELLS } else { WORTH_AMG };
-    let amg_or_jacobi = |reason: String| jacobi(worth_amg).unwrap_or_else(|| fixed(amg(), reason));
+    let amg_or_jacobi = |reason: String| jacobi(worth_amg).unwrap_or_else(|| Chosen::of(amg(), reason));
     if discretization.space().is_none() || config.operator == OperatorKind::Assembled {
         return Ok(amg_or_jacobi("for linear elements".into()));
     }
@@ -181,13 +178,13 @@ pub(crate) fn choose(
     }
     let geometric = |boxed| match is_high && !has_gpu {
         true => Err("p-multigrid is faster for degree 5 and more on processors".into()),
-        false => geometric(config, &data, boxed, has_gpu),
+        false => geometric(&data, boxed, has_gpu),
     };
     let why_not = match boxed.map(geometric) {
         Some(Ok(boxes)) => {
             let preconditioner = PreconditionerConfig::Gmg(GmgOptions::default());
-            let reason = "the cells stand in rows like those of a box".into();
-            return Ok(Chosen { boxes, ..fixed(preconditioner, reason) });
+            let reason = "the cells stand in rows like those of a box";
+            return Ok(Chosen { boxes, ..Chosen::of(preconditioner, reason) });
         }
         Some(Err(why_not)) => format!("geometric multigrid does not serve: {why_not}"),
         None => "there is no geometric multigrid here".into(),
@@ -204,28 +201,17 @@ pub(crate) fn choose(
     if let Some(jacobi) = jacobi(worth_pmg.map(|worth| factor * worth)) {
         return Ok(jacobi);
     }
-    Ok(fixed(PreconditionerConfig::Pmg(PmgOptions::default()), why_not))
+    Ok(Chosen::of(PreconditionerConfig::Pmg(PmgOptions::default()), why_not))
 }
 
 /// Returns the boxes of geometric multigrid, or why it is not the choice.
-fn geometric(
-    config: &SolverConfig,
-    data: &Data,
-    boxed: &Boxed<'_>,
-    on_gpu: bool,
-) -> Result<Option<Boxes>, String> {
+fn geometric(data: &Data, boxed: &Boxed<'_>, on_gpu: bool) -> Result<Option<Boxes>, String> {
     data.allow_geometric()?;
-    let options = GmgOptions::default();
-    let boxes = boxed(&options).map_err(|error| match error {
+    let boxes = boxed(&GmgOptions::default()).map_err(|error| match error {
         SolveError::Setting { message, .. } => message,
         other => other.to_string(),
     })?;
-    if !on_gpu {
-        return Ok(boxes);
-    }
-    let with_gmg = SolverConfig { preconditioner: PreconditionerConfig::Gmg(options), ..config.clone() };
-    let lack = lack_of_gpus(&with_gmg).or_else(|| boxes.as_ref().and_then(Boxes::lack_of_gpus));
-    match lack {
+    match boxes.as_ref().filter(|_| on_gpu).and_then(Boxes::lack_of_gpus) {
         Some(lack) => Err(lack),
         None => Ok(boxes),
     }

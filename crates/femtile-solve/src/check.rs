@@ -1,53 +1,12 @@
-//! Checks of settings against the cells of the mesh and the device.
+//! Checks of settings against the cells of the mesh.
 
-use femtile_device::Cuda;
 use femtile_mesh::CellKind;
-use femtile_multigrid::Smoother;
 
-use crate::device::{Choice, Chosen};
-use crate::tensor::{self, Boxes};
+use crate::plan::{lack_of_gpus, needs_cpu};
+use crate::tensor;
 use crate::{
     DeviceChoice, OperatorKind, PreconditionerConfig, Quadrature, SolveError, SolverConfig, SpaceConfig,
 };
-
-/// Chooses the device for `n` unknowns on quadrilaterals or hexahedra; the CPU for settings that GPUs do not support.
-///
-/// # Errors
-/// [`SolveError::Setting`] if a GPU is requested and does not support the settings.
-pub(crate) fn choose(
-    (config, boxes): (&SolverConfig, Option<&Boxes>),
-    opened: Option<Cuda>,
-    n: usize,
-    n_threads: usize,
-) -> Result<Choice, SolveError> {
-    let is_open = config.device == DeviceChoice::Auto && opened.is_none();
-    let of_boxes = || boxes.and_then(Boxes::lack_of_gpus);
-    let gain = || boxes.filter(|_| is_open).and_then(Boxes::gain_of_cpus);
-    let Some(lack) = lack_of_gpus(config).or_else(of_boxes).or_else(gain) else {
-        return Ok(config.device.choose(opened, n, n_threads));
-    };
-    if opened.is_some() {
-        return Err(needs_cpu(&lack));
-    }
-    let reason = if config.device == DeviceChoice::Cpu { "asked for".into() } else { lack };
-    Ok(Choice { device: Chosen::Cpu, reason })
-}
-
-/// Returns the setting that GPUs do not support, if there is one.
-pub(crate) fn lack_of_gpus(config: &SolverConfig) -> Option<String> {
-    match &config.preconditioner {
-        PreconditionerConfig::Gmg(options) if options.smoother == Smoother::Chebyshev => {
-            Some("smoother = \"chebyshev\" runs on CPUs only".into())
-        }
-        _ => None,
-    }
-}
-
-/// Returns the error that a GPU does not support geometric multigrid as it is set.
-fn needs_cpu(lack: &str) -> SolveError {
-    let message = format!("{lack}: use \"cpu\" or \"auto\", or preconditioner = \"jacobi\"");
-    SolveError::solver("device", message)
-}
 
 /// Returns the error if aggregates cannot follow a mesh.
 pub(crate) fn graph_error(message: String) -> SolveError {
@@ -158,6 +117,8 @@ fn of_matrices() -> String {
 
 #[cfg(test)]
 mod tests {
+    use femtile_multigrid::Smoother;
+
     use super::*;
     use crate::{AmgGraph, AmgOptions, GmgOptions, PmgOptions};
 

@@ -11,6 +11,8 @@ use crate::distributed_solution::DistributedSolution;
 /// One component of a solution, with the form that it solves.
 #[derive(Debug, Clone, Copy)]
 pub struct Component<'s> {
+    /// Its position among the components.
+    pub(crate) number: usize,
     pub(crate) form: Form<'s>,
     /// None for linear elements on simplices.
     pub(crate) space: Option<&'s TensorSpace<'s>>,
@@ -40,12 +42,12 @@ impl<'s> Component<'s> {
 
     /// Returns the largest value at a degree of freedom.
     pub fn max(&self) -> f64 {
-        self.ranks.map_or_else(|| functionals::max(self.values), |ranks| ranks.range()[1])
+        self.ranks.map_or_else(|| functionals::max(self.values), |ranks| ranks.range(self.number)[1])
     }
 
     /// Returns the smallest value at a degree of freedom.
     pub fn min(&self) -> f64 {
-        self.ranks.map_or_else(|| functionals::min(self.values), |ranks| ranks.range()[0])
+        self.ranks.map_or_else(|| functionals::min(self.values), |ranks| ranks.range(self.number)[0])
     }
 
     /// The sum of all ranks.
@@ -151,7 +153,7 @@ impl<'s> Component<'s> {
     /// As [`Component::integral`].
     pub fn facet_fluxes(&self) -> Result<Vec<f64>, FemError> {
         if let Some(ranks) = self.ranks {
-            return ranks.facet_fluxes(self.rule);
+            return ranks.facet_fluxes(self.number, self.rule);
         }
         functionals::facet_fluxes(&self.on()?, &self.form, self.rule, self.values)
     }
@@ -170,7 +172,7 @@ impl<'s> Component<'s> {
     /// [`FemError::FacetOutOfRange`] if a facet does not exist, and as [`Component::integral`].
     pub fn flux(&self, facets: &[u32]) -> Result<f64, FemError> {
         if let Some(ranks) = self.ranks {
-            return self.sum_of_facets(&ranks.facet_fluxes(self.rule)?, facets);
+            return self.sum_of_facets(&ranks.facet_fluxes(self.number, self.rule)?, facets);
         }
         functionals::flux(&self.on()?, &self.form, self.rule, self.values, facets)
     }

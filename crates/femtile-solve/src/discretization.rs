@@ -12,30 +12,30 @@ use femtile_fem::{BoundaryCondition, Coefficient, FemError, Form, assemble};
 use femtile_linalg::LinalgError;
 use femtile_linalg::krylov::Stop;
 use femtile_linalg::krylov::cg::CgOutcome;
+use femtile_matrix_free::CellRule;
 use femtile_mesh::Mesh;
 use femtile_mesh::check::BoundaryFacets;
 use femtile_space::{Space, TensorSpace};
 use femtile_sparse::Csr;
 
-use crate::auto::{self, Boxed, Circumstances, Solves};
+use crate::auto::{Boxed, Circumstances, Solves};
 use crate::boundary::{InnerFacets, Selected};
-use crate::check::{self, check_cells};
+use crate::check::check_cells;
 use crate::component::Component;
 use crate::contrast;
 use crate::device::{Choice, Chosen};
-use crate::method::iterate;
 use crate::nonlinear::{self, MassMatrix};
 use crate::output::SolutionFile;
 use crate::overlap::Overlap;
+use crate::plan::Plan;
 use crate::ranks::{self, MeshOnRanks};
 use crate::right_side::RightSide;
 use crate::solution::{Finished, Solution};
 use crate::system::{LinearSystem, PreconditionedOperator};
-use crate::tensor::{self, Ahead, Boxes, OperatorDevice};
+use crate::tensor::{self, Ahead, Boxes, OnCells, OperatorDevice};
 use crate::unseen::unseen_sources;
 use crate::{
-    DeviceChoice, GmgOptions, Key, PreconditionerConfig, Ranks, Region, SolveError, SolverConfig,
-    SpaceConfig, Stage, Stages, Value,
+    DeviceChoice, GmgOptions, Key, Ranks, Region, SolveError, SolverConfig, SpaceConfig, Stage, Stages, Value,
 };
 
 /// A problem on its space, with coefficients and conditions in terms of the mesh.
@@ -61,6 +61,16 @@ pub struct Discretization<'m> {
     pub(crate) warnings: Vec<String>,
     /// Present if the mesh is distributed.
     pub(crate) divided: Option<MeshOnRanks<'m>>,
+}
+
+/// The coefficients and conditions of a problem on its mesh.
+pub(crate) struct ProblemData {
+    pub sigma: Coefficient,
+    pub lambda: Coefficient,
+    pub capacity: Coefficient,
+    /// Of each component, as are the conditions.
+    pub sources: Vec<Coefficient>,
+    pub conditions: Vec<Vec<BoundaryCondition>>,
 }
 
 impl<'m> Discretization<'m> {
@@ -125,14 +135,26 @@ impl<'m> Discretization<'m> {
     pub(crate) fn at_time(&self, t: f64) -> Self {
         let of_component =
             |conditions: &Vec<BoundaryCondition>| conditions.iter().map(|given| given.at_time(t)).collect();
-        Self {
+        self.with(ProblemData {
             sigma: self.sigma.at_time(t),
             lambda: self.lambda.at_time(t),
             capacity: self.capacity.clone(),
             sources: self.sources.iter().map(|source| source.at_time(t)).collect(),
             conditions: self.conditions.iter().map(of_component).collect(),
+        })
+    }
+
+    /// Returns the problem with other data.
+    pub(crate) fn with(&self, data: ProblemData) -> Self {
+        let ProblemData { sigma, lambda, capacity, sources, conditions } = data;
+        Self {
             mesh: self.mesh,
             boundary: Arc::clone(&self.boundary),
+            sigma,
+            lambda,
+            capacity,
+            sources,
+            conditions,
             config: self.config,
             space: self.space.clone(),
             initial: self.initial.clone(),
@@ -148,7 +170,7 @@ impl<'m> Discretization<'m> {
     /// mesh is distributed, it covers this rank's part, with cells of other ranks.
     pub fn component<'a>(&'a self, values: &'a [f64]) -> Component<'a> {
         let rule = tensor::rule(self.config.quadrature);
-        Component { form: self.form(0), space: self.space(), rule, values, ranks: None }
+        Component { number: 0, form: self.form(0), space: self.space(), rule, values, ranks: None }
     }
 
     /// Returns the space, which is linear on simplices.
@@ -230,33 +252,17 @@ impl<'m> Discretization<'m> {
             Some(space) => (0..self.config.components).map(|k| of_component(space, k)).collect(),
             None => Ok(Vec::new()),
         }?;
-        let (mut config, mut boxes, mut reason) = (config.clone(), None, String::from("asked for"));
-        let mut patience = None;
-        match &config.preconditioner {
-            PreconditionerConfig::Auto => {
-                let boxed = problems
-                    .first()
-                    .map(|problem| move |options: &GmgOptions| Boxes::of(options, problem).map(Some));
-                let boxed = boxed.as_ref().map(|boxed| boxed as &Boxed<'_>);
-                let chosen = auto::choose(&config, self, boxed, circumstances)?;
-                (config.preconditioner, boxes, reason) = (chosen.preconditioner, chosen.boxes, chosen.reason);
-                patience = chosen.patience;
-            }
-            PreconditionerConfig::Gmg(options) => {
-                boxes = problems
-                    .first()
-                    .map(|problem| part("box of cells", || Boxes::of(options, problem)))
-                    .transpose()?;
-            }
-            _ => {}
-        }
-        config.preconditioner.take_format(config.format);
-        check_cells(&config, &self.config, self.mesh.kind)?;
+        let boxed = problems.first().map(|problem| {
+            move |options: &GmgOptions| part("box of cells", || Boxes::of(options, problem)).map(Some)
+        });
+        let boxed = boxed.as_ref().map(|boxed| boxed as &Boxed<'_>);
+        let plan = Plan::of(config, self, boxed, circumstances)?;
+        check_cells(&plan.config, &self.config, self.mesh.kind)?;
         let kind = match problems.is_empty() {
             true => Kind::Simplices(self.form(0)),
-            false => Kind::Tensor { problems, boxes, space: self.config },
+            false => Kind::Tensor { problems, rule: tensor::rule(self.config.quadrature) },
         };
-        Ok(WeakForm { kind, config, preconditioner_reason: reason, patience })
+        Ok(WeakForm { kind, plan })
     }
 
     /// Solves on the device of the settings, or on a GPU that is open or being opened. The data of the
@@ -293,32 +299,29 @@ impl<'m> Discretization<'m> {
         let weak = self.weak_form_for(config, circumstances)?;
         let ahead = opening.as_ref().map(|opening| part("ahead of the GPU", || weak.ahead(cpu, opening)));
         let opened = wait(opening)?;
-        let Choice { device, reason } = weak.choose(opened, cpu.threads())?;
+        let n = self.n_dofs() * self.config.components;
+        let Choice { device, reason } = weak.plan.device(opened, n, cpu.threads())?;
         let (gpu, ahead) = match device {
             Chosen::Cuda(cuda) => (Some(config.device.with_overflow(&cuda)), ahead.unwrap_or_default()),
             Chosen::Cpu => (None, Ahead::default()),
         };
         let may_leave_gpu = config.device == DeviceChoice::Auto;
         let mut on = SolvingDevice { cpu, gpu, may_leave_gpu, reason, warnings: self.warnings.clone() };
-        let slow = match on.solve(&weak, ahead, None, stages)? {
-            Solved::Finished(finished) => {
-                drop(weak);
-                return Ok(Solution::new(self, *finished));
-            }
-            Solved::Slow(slow) => slow,
-        };
-        circumstances.is_diagonal_slow = true;
-        circumstances.is_open = on.gpu.is_some();
-        let expected = weak.preconditioner_reason;
-        let weak = self.weak_form_for(config, circumstances)?;
-        let (done, name) = (slow.outcome.iterations, weak.config.preconditioner.name());
-        on.warnings
-            .push(format!("{expected}; after {done} the solve went on with `preconditioner = \"{name}\"`"));
-        match on.solve(&weak, Ahead::default(), Some(slow), stages)? {
-            Solved::Finished(finished) => {
-                drop(weak);
-                Ok(Solution::new(self, *finished))
-            }
+        let mut solved = on.solve(&weak, ahead, None, stages)?;
+        if let Solved::Slow(slow) = solved {
+            circumstances.is_diagonal_slow = true;
+            circumstances.is_open = on.gpu.is_some();
+            let next = self.weak_form_for(config, circumstances)?;
+            let (done, name) = (slow.outcome.iterations, next.config().preconditioner.name());
+            let expected = weak.preconditioner_reason();
+            on.warnings.push(format!(
+                "{expected}; after {done} the solve went on with `preconditioner = \"{name}\"`"
+            ));
+            solved = on.solve(&next, Ahead::default(), Some(slow), stages)?;
+        }
+        drop(weak);
+        match solved {
+            Solved::Finished(finished) => Ok(Solution::new(self, *finished)),
             Solved::Slow(_) => unreachable!("multigrid has no patience"),
         }
     }
@@ -343,8 +346,7 @@ impl SolvingDevice<'_> {
         stages: &mut Stages<'_>,
     ) -> Result<Solved, SolveError> {
         if let Some(gpu) = &self.gpu {
-            let reasons = (self.reason.as_str(), self.warnings.as_slice());
-            match weak.solve_on((self.cpu, gpu), ahead, before.as_ref(), reasons, stages) {
+            match self.solve_on(gpu, weak, ahead, before.as_ref(), stages) {
                 Err(error) if self.may_leave_gpu && error.is_device_trouble() => {
                     self.reason = error.to_string();
                     self.warnings.push(format!("solved on the CPU: {error}"));
@@ -353,8 +355,48 @@ impl SolvingDevice<'_> {
                 solved => return solved,
             }
         }
-        let reasons = (self.reason.as_str(), self.warnings.as_slice());
-        weak.solve_on((self.cpu, self.cpu), Ahead::default(), before.as_ref(), reasons, stages)
+        self.solve_on(self.cpu, weak, Ahead::default(), before.as_ref(), stages)
+    }
+
+    /// Solves from zero, or from the iterate `before` of another preconditioner.
+    fn solve_on<'w, D: OperatorDevice>(
+        &self,
+        device: &D,
+        weak: &'w WeakForm<'_>,
+        ahead: Ahead<'w, D>,
+        before: Option<&Slow>,
+        stages: &mut Stages<'_>,
+    ) -> Result<Solved, SolveError> {
+        let reasons = [&self.reason, weak.preconditioner_reason()];
+        let system = weak.system_with((self.cpu, device), ahead, stages)?;
+        let mut warnings = self.warnings.clone();
+        warnings.extend(warning_of_imbalance(system.right.imbalance()));
+        warnings.extend_from_slice(&system.warnings);
+        let mut config = weak.config().clone();
+        stages.begin(Stage::Solve)?;
+        let mut w = match before {
+            Some(before) => {
+                config.max_iterations = config.max_iterations.saturating_sub(before.outcome.iterations);
+                config.time_limit = config.time_limit.map(|limit| limit.saturating_sub(before.time));
+                Buffer::from_host(device, &before.iterate).map_err(LinalgError::from)?
+            }
+            None => system.start()?,
+        };
+        let patience = weak.plan.patience.filter(|&patience| patience < config.max_iterations);
+        config.max_iterations = patience.unwrap_or(config.max_iterations);
+        let begun = Instant::now();
+        let mut outcome = system.iterate(&config, &mut w, stages)?;
+        if patience.is_some() && outcome.stop == Stop::MaxIterations {
+            let iterate = w.to_host().map_err(LinalgError::from)?;
+            return Ok(Solved::Slow(Slow { iterate, outcome, time: begun.elapsed() }));
+        }
+        if let Some(before) = before {
+            outcome = outcome.after(&before.outcome);
+        }
+        let components = system.solutions(&w)?;
+        let finished =
+            Finished::new(device, weak.config(), (components, outcome), &system, reasons, warnings);
+        Ok(Solved::Finished(Box::new(finished)))
     }
 }
 
@@ -378,10 +420,7 @@ struct Slow {
 #[derive(Debug)]
 pub struct WeakForm<'d> {
     kind: Kind<'d>,
-    config: SolverConfig,
-    preconditioner_reason: String,
-    /// Iterations after which multigrid takes over from a diagonal that was chosen for few of them.
-    patience: Option<usize>,
+    plan: Plan,
 }
 
 #[derive(Debug)]
@@ -390,33 +429,19 @@ enum Kind<'d> {
     Tensor {
         /// Of each component.
         problems: Vec<TensorProblem<'d>>,
-        /// For geometric multigrid.
-        boxes: Option<Boxes>,
-        space: SpaceConfig,
+        rule: CellRule,
     },
 }
 
 impl WeakForm<'_> {
     /// Returns the settings of the solve, with the preconditioner that was chosen.
     pub fn config(&self) -> &SolverConfig {
-        &self.config
+        &self.plan.config
     }
 
     /// Returns the reason for the preconditioner.
     pub fn preconditioner_reason(&self) -> &str {
-        &self.preconditioner_reason
-    }
-
-    /// Chooses the device.
-    fn choose(&self, opened: Option<Cuda>, n_threads: usize) -> Result<Choice, SolveError> {
-        let config = &self.config;
-        match &self.kind {
-            Kind::Simplices(form) => Ok(config.device.choose(opened, form.mesh.n_nodes(), n_threads)),
-            Kind::Tensor { problems, boxes, .. } => {
-                let n = problems[0].space().n_dofs() * problems.len();
-                check::choose((config, boxes.as_ref()), opened, n, n_threads)
-            }
-        }
+        &self.plan.reason
     }
 
     /// Makes the linear system and its preconditioner on a device, with the CPU as host.
@@ -434,10 +459,10 @@ impl WeakForm<'_> {
     /// Computes what a GPU will need until it is open.
     fn ahead(&self, cpu: &Cpu, opening: &Opening) -> Ahead<'_, Cuda> {
         match &self.kind {
-            Kind::Tensor { problems, space, .. }
-                if !self.config.is_assembled() && check::lack_of_gpus(&self.config).is_none() =>
+            Kind::Tensor { problems, rule }
+                if !self.plan.has_matrix && self.plan.lack_of_gpus().is_none() =>
             {
-                Ahead::new(cpu, opening, &self.config, (problems, tensor::rule(space.quadrature)))
+                Ahead::new(cpu, opening, self.config(), problems, *rule)
             }
             _ => Ahead::default(),
         }
@@ -449,12 +474,15 @@ impl WeakForm<'_> {
         ahead: Ahead<'a, D>,
         stages: &mut Stages<'_>,
     ) -> Result<LinearSystem<'a, D>, SolveError> {
-        let config = &self.config;
         match &self.kind {
-            Kind::Simplices(form) => of_simplices(device, config, form, stages),
-            Kind::Tensor { problems, boxes, space } => {
-                let config = (config, space.quadrature);
-                tensor::system((cpu, device), config, (problems, boxes.as_ref()), ahead, stages)
+            Kind::Simplices(form) => of_simplices(device, self.config(), form, stages),
+            Kind::Tensor { problems, rule } => {
+                let on = OnCells { cpu, device, rule: *rule };
+                stages.begin(Stage::Assemble)?;
+                match self.plan.has_matrix {
+                    true => on.with_matrix(self.config(), &problems[0], stages),
+                    false => on.without_matrix(&self.plan, problems, ahead, stages),
+                }
             }
         }
     }
@@ -497,7 +525,7 @@ impl WeakForm<'_> {
             lump_reaction(device, form, &mut matrix)?;
         }
         stages.begin(Stage::Setup)?;
-        PreconditionedOperator::of_matrix(&self.config, matrix, form.mesh)
+        PreconditionedOperator::of_matrix(self.config(), matrix, form.mesh)
     }
 
     /// Assembles the matrix of one component on a device, without a right side.
@@ -515,51 +543,8 @@ impl WeakForm<'_> {
                 let assembled = stages.with_fractions(|progress| assemble::<f64, D>(device, form, progress));
                 Ok(assembled?.into_parts().0)
             }
-            Kind::Tensor { problems, space, .. } => {
-                Ok(tensor::assembled(device, tensor::rule(space.quadrature), &problems[0], stages)?.matrix)
-            }
+            Kind::Tensor { problems, rule } => Ok(tensor::assembled(device, *rule, &problems[0], stages)?.matrix),
         }
-    }
-
-    /// Solves from zero, or from the iterate `before` of another preconditioner.
-    fn solve_on<'a, D: OperatorDevice>(
-        &'a self,
-        (cpu, device): (&Cpu, &D),
-        ahead: Ahead<'a, D>,
-        before: Option<&Slow>,
-        (reason, warnings): (&str, &[String]),
-        stages: &mut Stages<'_>,
-    ) -> Result<Solved, SolveError> {
-        let reasons = [reason, &self.preconditioner_reason];
-        let system = self.system_with((cpu, device), ahead, stages)?;
-        let mut warnings = warnings.to_vec();
-        warnings.extend(warning_of_imbalance(system.right.imbalance()));
-        warnings.extend_from_slice(&system.warnings);
-        let mut config = self.config.clone();
-        stages.begin(Stage::Solve)?;
-        let mut w = match before {
-            Some(before) => {
-                config.max_iterations = config.max_iterations.saturating_sub(before.outcome.iterations);
-                config.time_limit = config.time_limit.map(|limit| limit.saturating_sub(before.time));
-                Buffer::from_host(device, &before.iterate).map_err(LinalgError::from)?
-            }
-            None => system.start()?,
-        };
-        let patience = self.patience.filter(|&patience| patience < config.max_iterations);
-        config.max_iterations = patience.unwrap_or(config.max_iterations);
-        let begun = Instant::now();
-        let mut outcome =
-            iterate(&config, &mut w, (system.operator(), system.preconditioner()), system.rhs(), stages)?;
-        if patience.is_some() && outcome.stop == Stop::MaxIterations {
-            let iterate = w.to_host().map_err(LinalgError::from)?;
-            return Ok(Solved::Slow(Slow { iterate, outcome, time: begun.elapsed() }));
-        }
-        if let Some(before) = before {
-            outcome = outcome.after(&before.outcome);
-        }
-        let components = system.solutions(&w)?;
-        let finished = Finished::new(device, &self.config, (components, outcome), &system, reasons, warnings);
-        Ok(Solved::Finished(Box::new(finished)))
     }
 }
 

@@ -18,25 +18,30 @@ pub(crate) struct DistributedSolution<'m> {
     /// The problem on the part, with all cells around the owned unknowns.
     problem: Discretization<'m>,
     divided: MeshOnRanks<'m>,
-    u: Vec<f64>,
+    /// The values of each component on the part.
+    components: Vec<Vec<f64>>,
     /// Whether the rank owns each unknown of the part.
     is_owned: Vec<bool>,
-    /// The global minimum and maximum.
-    range: [f64; 2],
+    /// The global minimum and maximum of each component.
+    ranges: Vec<[f64; 2]>,
 }
 
 impl<'m> DistributedSolution<'m> {
-    /// Takes u on the part. Collective.
+    /// Takes the components of u on the part. Collective.
     pub fn new(
         (problem, divided): (Discretization<'m>, MeshOnRanks<'m>),
-        u: Vec<f64>,
+        components: Vec<Vec<f64>>,
         is_owned: Vec<bool>,
     ) -> Result<Self, LinalgError> {
-        let own = [functionals::min(&u), functionals::max(&u)];
-        let all = divided.comm.all_gather(&own)?.concat();
-        let least = all.iter().step_by(2).copied().fold(f64::NAN, f64::min);
-        let most = all.iter().skip(1).step_by(2).copied().fold(f64::NAN, f64::max);
-        Ok(Self { problem, divided, u, is_owned, range: [least, most] })
+        let range = |u: &Vec<f64>| -> Result<[f64; 2], LinalgError> {
+            let own = [functionals::min(u), functionals::max(u)];
+            let all = divided.comm.all_gather(&own)?.concat();
+            let least = all.iter().step_by(2).copied().fold(f64::NAN, f64::min);
+            let most = all.iter().skip(1).step_by(2).copied().fold(f64::NAN, f64::max);
+            Ok([least, most])
+        };
+        let ranges = components.iter().map(range).collect::<Result<_, _>>()?;
+        Ok(Self { problem, divided, components, is_owned, ranges })
     }
 
     /// Returns the problem on the part.
@@ -50,20 +55,24 @@ impl<'m> DistributedSolution<'m> {
         [counts.n_nodes as usize, counts.n_cells as usize, self.problem.n_global_dofs()]
     }
 
-    /// Gathers the whole mesh and the solution on the first rank; `own` and `u` are the space and the values
-    /// on the own cells.
-    pub fn collect(&self, own: Option<&TensorSpace<'_>>, u: &[f64]) -> Result<Option<AllOfMesh>, SolveError> {
+    /// Gathers the whole mesh and the solution on the first rank; `own` and `components` are the space and the
+    /// values on the own cells.
+    pub fn collect(
+        &self,
+        own: Option<&TensorSpace<'_>>,
+        components: &[Vec<f64>],
+    ) -> Result<Option<AllOfMesh>, SolveError> {
         let MeshOnRanks { mesh, comm } = &self.divided;
         let values = match own {
-            Some(space) => Values::InCells(space, u),
-            None => Values::AtNodes(&self.u[..mesh.part.n_owned]),
+            Some(space) => Values::InCells(space, components),
+            None => Values::AtNodes(&self.components[0][..mesh.part.n_owned]),
         };
         ranks::collect(comm, mesh, &values)
     }
 
-    /// Returns the least and the largest value.
-    pub fn range(&self) -> [f64; 2] {
-        self.range
+    /// Returns the least and the largest value of a component.
+    pub fn range(&self, component: usize) -> [f64; 2] {
+        self.ranges[component]
     }
 
     /// Returns the sum of a number of each rank.
@@ -76,10 +85,10 @@ impl<'m> DistributedSolution<'m> {
         Ok(self.divided.first_of(found)?)
     }
 
-    /// Returns the shares of the rank of the flux through each facet of its part.
-    pub fn facet_fluxes(&self, rule: CellRule) -> Result<Vec<f64>, FemError> {
-        let (form, counts) = (self.problem.form(0), |dof: u32| self.is_owned[dof as usize]);
+    /// Returns the shares of the rank of the flux of a component through each facet of its part.
+    pub fn facet_fluxes(&self, component: usize, rule: CellRule) -> Result<Vec<f64>, FemError> {
+        let (form, counts) = (self.problem.form(component), |dof: u32| self.is_owned[dof as usize]);
         let space = Space::of(self.problem.mesh(), self.problem.space())?;
-        functionals::facet_shares(&space, &form, rule, &self.u, &counts)
+        functionals::facet_shares(&space, &form, rule, &self.components[component], &counts)
     }
 }

@@ -22,7 +22,6 @@ pub struct GatheredSolution {
 /// The values of a solution on a mesh that was put together.
 #[derive(Debug)]
 pub struct GatheredValues {
-    pub(crate) values: Vec<f64>,
     pub(crate) finished: Finished,
 }
 
@@ -34,13 +33,14 @@ impl GatheredValues {
     /// freedom.
     pub fn on<'m>(self, problem: Poisson<'m>) -> Result<Solution<'m>, SolveError> {
         let discretization = problem.discretize()?;
-        let Self { values, mut finished } = self;
-        let is_same = discretization.divided.is_none() && discretization.config.components == 1;
-        if !is_same || values.len() != discretization.n_dofs() {
+        let Self { finished } = self;
+        let (n, components) = (discretization.n_dofs(), &finished.components);
+        let is_same =
+            discretization.divided.is_none() && discretization.config.components == components.len();
+        if !is_same || components.iter().any(|values| values.len() != n) {
             let message = "the problem has other degrees of freedom than that which ranks solved: state the same one on the mesh";
             return Err(SolveError::solver("ranks", message));
         }
-        finished.components = vec![values];
         Ok(Solution::new(discretization, finished))
     }
 }

@@ -5,7 +5,8 @@
 //! An error about a setting carries the keys that the setting has in a case file (`SolveError::Setting`);
 //! `femtile-case` finds their place in its text. `Stages` times the steps of a solve and passes them on. A matrix
 //! without a mesh enters as [`LinearSolver`]; problems on meshes go through [`Discretization`] and [`WeakForm`] to
-//! a [`LinearSystem`], and back to a [`Solution`].
+//! a [`LinearSystem`], and back to a [`Solution`]. `Plan` decides their operator, preconditioner and device before anything
+//! is made; estimates of memory and lists of GPU programs read it as well.
 #![forbid(unsafe_code)]
 
 mod auto;
@@ -38,6 +39,7 @@ mod nodes;
 mod nonlinear;
 mod output;
 mod overlap;
+mod plan;
 mod preconditioner;
 mod problem;
 mod programs;

@@ -2,6 +2,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
 use femtile_amg::{AmgError, NullVector};
+use femtile_comm::Comm;
 use femtile_device::{Buffer, Cpu, Cuda, Device};
 use femtile_linalg::krylov::Stop;
 use femtile_linalg::krylov::cg::CgOutcome;
@@ -491,7 +492,7 @@ impl<D: SolveDevice> OnDevice<D> {
         let stages = &mut Stages::new(progress);
         stages.begin(Stage::Solve)?;
         let negated = self.negated(b)?;
-        iterate(config, x, parts, negated.as_ref().unwrap_or(b), stages)
+        iterate(config, &Comm::alone(), x, parts, negated.as_ref().unwrap_or(b), stages)
     }
 
     /// Returns −b if the matrix is −A.

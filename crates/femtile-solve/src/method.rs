@@ -1,39 +1,21 @@
 //! Devices that problems are solved on, and iterative methods on them.
 
-use std::ops::ControlFlow;
-
 use femtile_amg::AmgDevice;
 use femtile_comm::{Comm, KrylovDevice, KrylovMethod};
 use femtile_device::{Buffer, Cpu, Cuda};
 use femtile_fem::AssemblyKernels;
+use femtile_linalg::krylov::Monitor;
 use femtile_linalg::krylov::cg::{CgOutcome, ConjugateGradient, KrylovConfig};
 use femtile_linalg::krylov::gmres::{Gmres, GmresConfig};
 use femtile_linalg::krylov::merged_cg::MergedCg;
 use femtile_linalg::krylov::pipelined_cg::PipelinedCg;
 use femtile_linalg::krylov::s_step_cg::{SStepCg, SStepCgConfig};
-use femtile_linalg::krylov::{Monitor, Stop};
 use femtile_linalg::vector::Convert;
 use femtile_linalg::{LinalgError, LinearOperator, Preconditioner};
 use femtile_sparse::SparseDevice;
 
-use crate::{Method, Progress, SolveError, SolvedSystem, SolverConfig, Stages};
-
-/// Passes iterations on and stops when the user asks.
-struct Watch<'a> {
-    progress: &'a mut dyn Progress,
-    tolerance: f64,
-}
-
-impl Monitor for Watch<'_> {
-    fn iteration(&mut self, iteration: usize, relative_residual: f64) -> ControlFlow<Stop> {
-        self.progress.iteration(iteration, relative_residual, self.tolerance);
-        if self.progress.is_interrupted() {
-            ControlFlow::Break(Stop::Interrupted)
-        } else {
-            ControlFlow::Continue(())
-        }
-    }
-}
+use crate::ranks::Agreed;
+use crate::{Method, SolveError, SolvedSystem, SolverConfig, Stages};
 
 /// A device that problems are solved on: [`Cpu`] and [`Cuda`].
 pub trait SolveDevice:
@@ -63,17 +45,22 @@ pub(crate) fn cg_config(config: &SolverConfig) -> KrylovConfig {
     }
 }
 
-/// Solves $A x = b$ from `x`; the stage has begun.
+/// Solves $A x = b$ from `x`, with its rows on all ranks; the stage has begun. All ranks end in the same iteration.
+/// Collective.
 pub(crate) fn iterate<D: SolveDevice>(
     config: &SolverConfig,
+    comm: &Comm,
     x: &mut Buffer<f64, D>,
     (a, m): (&dyn LinearOperator<f64, D>, &dyn Preconditioner<f64, D>),
     b: &Buffer<f64, D>,
     stages: &mut Stages<'_>,
 ) -> Result<CgOutcome, SolveError> {
-    let mut watch = Watch { progress: stages.progress(), tolerance: config.tolerance };
-    let outcome = by_method(config, &Comm::alone(), x, (a, m), b, &mut watch)?;
-    stages.progress().solved(&Solved { a, b, x });
+    let mut agreed = Agreed::new(comm, config, stages.progress());
+    let outcome = by_method(&agreed.settings(config), comm, x, (a, m), b, &mut agreed)?;
+    agreed.ended()?;
+    if comm.n_ranks() == 1 {
+        stages.progress().solved(&Solved { a, b, x });
+    }
     Ok(outcome)
 }
 
@@ -86,15 +73,19 @@ pub(crate) fn by_method<D: SolveDevice>(
     b: &Buffer<f64, D>,
     monitor: &mut dyn Monitor,
 ) -> Result<CgOutcome, LinalgError> {
+    D::krylov(&krylov_method(config), comm, x, system, b, monitor)
+}
+
+/// Returns the method of the settings.
+pub(crate) fn krylov_method(config: &SolverConfig) -> KrylovMethod {
     let cg = cg_config(config);
-    let method = match config.method {
+    match config.method {
         Method::Cg => KrylovMethod::Cg(ConjugateGradient::new(cg)),
         Method::MergedCg => KrylovMethod::MergedCg(MergedCg::new(cg)),
         Method::PipelinedCg => KrylovMethod::PipelinedCg(PipelinedCg::new(cg)),
         Method::SStepCg { steps } => KrylovMethod::SStepCg(SStepCg::new(SStepCgConfig { cg, steps })),
         Method::Gmres { restart } => KrylovMethod::Gmres(Gmres::new(GmresConfig { cg, restart })),
-    };
-    D::krylov(&method, comm, x, system, b, monitor)
+    }
 }
 
 /// A system for those who check it.

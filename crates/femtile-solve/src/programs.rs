@@ -3,67 +3,25 @@
 use femtile_device::Scalar;
 use femtile_device::cuda::Specialisation;
 use femtile_fem::Coefficient;
-use femtile_fem::assembly::cuda_programs;
+use femtile_fem::assembly;
+use femtile_linalg::hooks::CudaHook;
+use femtile_linalg::krylov::PreconditioningKind;
+use femtile_linalg::krylov::cg::product_hook;
+use femtile_linalg::vector;
 use femtile_matrix_free::{
-    CellField, CellRule, MetricEvaluation, Terms, diagonal_programs, operator_programs, transfer_program,
+    CellField, MetricEvaluation, Terms, diagonal_programs, operator_programs, transfer_program,
 };
 use femtile_mesh::{CellKind, Mesh};
 use femtile_multigrid::{BoxGrid, multigrid_programs};
+use femtile_sparse::csr;
 
-use crate::check::lack_of_gpus;
 use crate::coefficient::coefficient;
+use crate::method::krylov_method;
+use crate::plan::Plan;
 use crate::{
-    GmgOptions, LevelPrecision, Method, PreconditionerConfig, SolverConfig, SpaceConfig, Value, auto, tensor,
+    AmgOptions, GmgOptions, LevelPrecision, PmgOptions, PreconditionerConfig, SolverConfig, SpaceConfig,
+    Value, tensor,
 };
-
-/// Of every solve.
-const COMMON: [&str; 6] = [
-    "vector FEMTILE_T=double",
-    "convert FEMTILE_T=float FEMTILE_FROM=double",
-    "convert FEMTILE_T=double FEMTILE_FROM=float",
-    "cg FEMTILE_T=double FEMTILE_DIAGONAL=1 FEMTILE_FLEXIBLE=0",
-    "cg FEMTILE_T=double FEMTILE_DIAGONAL=0 FEMTILE_FLEXIBLE=0",
-    "vector FEMTILE_T=float",
-];
-
-/// Of products with a matrix.
-const MATRIX: [&str; 1] = ["csr FEMTILE_T=double FEMTILE_OFFSET=unsigned int"];
-
-/// Of assembly on triangles and tetrahedra.
-const ASSEMBLY: [&str; 1] = ["scan FEMTILE_T=unsigned int FEMTILE_TILE=1024"];
-
-/// Of algebraic multigrid, in the order in which it needs them.
-const AMG: [&str; 18] = [
-    "copies FEMTILE_T=float FEMTILE_FROM=double",
-    "copies FEMTILE_T=float FEMTILE_FROM=float",
-    "amg_matrix FEMTILE_T=float FEMTILE_LANES=4",
-    "amg_evolution FEMTILE_T=float FEMTILE_LANES=32",
-    "amg_aggregate FEMTILE_T=float FEMTILE_LANES=4",
-    "scan FEMTILE_T=unsigned int FEMTILE_TILE=1024",
-    "amg_prolong FEMTILE_T=float FEMTILE_LANES=32",
-    "amg_product FEMTILE_T=float FEMTILE_LANES=4",
-    "amg_product FEMTILE_T=float FEMTILE_LANES=32",
-    "amg_matrix FEMTILE_T=float FEMTILE_LANES=32",
-    "amg_aggregate FEMTILE_T=float FEMTILE_LANES=32",
-    "ell_warp_slices FEMTILE_T=unsigned int",
-    "polynomial FEMTILE_T=float",
-    "csr FEMTILE_T=float FEMTILE_OFFSET=unsigned int",
-    "convert FEMTILE_T=float FEMTILE_FROM=float",
-    "amg_correct FEMTILE_T=float FEMTILE_LANES=4",
-    "amg_tail FEMTILE_T=float FEMTILE_LANES=8 FEMTILE_LEVELS=1 FEMTILE_DEGREE=2",
-    "amg_tail FEMTILE_T=float FEMTILE_LANES=8 FEMTILE_LEVELS=2 FEMTILE_DEGREE=2",
-];
-
-/// Of pipelined conjugate gradients without a preconditioner, with a diagonal and with any other.
-const PIPELINED: [&str; 3] = [
-    "pipelined_cg FEMTILE_T=double FEMTILE_KIND=0",
-    "pipelined_cg FEMTILE_T=double FEMTILE_KIND=1",
-    "pipelined_cg FEMTILE_T=double FEMTILE_KIND=2",
-];
-
-/// Of s-step conjugate gradients, for few steps and for many.
-const S_STEP: [&str; 2] =
-    ["s_step_cg FEMTILE_T=double FEMTILE_STEPS=3", "s_step_cg FEMTILE_T=double FEMTILE_STEPS=6"];
 
 /// The part of a problem that programs of a GPU depend on, known before its mesh.
 #[derive(Debug, Clone)]
@@ -101,6 +59,40 @@ impl Outline {
         Self { kind, space, coefficients, cells }
     }
 
+    /// Returns the programs of the operator and of what is made from cells.
+    fn programs(&self, plan: &Plan) -> Vec<Specialisation> {
+        let Some([sigma, lambda, source]) = &self.coefficients else { return Vec::new() };
+        if !tensor::is_for(self.kind) {
+            return assembly::cuda_programs(self.kind, [sigma, lambda, source]);
+        }
+        if plan.has_matrix {
+            return Vec::new();
+        }
+        let unless_zero = |of| Some(of).filter(|of: &&Coefficient| of.as_constant() != Some(0.0));
+        let terms = Terms { sigma: unless_zero(sigma), lambda: unless_zero(lambda) };
+        let (field, rule) = (self.field(self.space.degree), tensor::rule(self.space.quadrature));
+        let field = CellField { components: self.space.components, ..field };
+        let metric = plan.config.metric.unwrap_or(self.metric(terms));
+        let finest = operator_programs::<f64>(field, terms, rule, metric);
+        let beside = match &plan.config.preconditioner {
+            PreconditionerConfig::Jacobi => diagonal_programs::<f64>(field, terms, rule, metric).into(),
+            PreconditionerConfig::Gmg(options) => match options.precision {
+                LevelPrecision::F32 => self.of_grids::<f32>(options),
+                LevelPrecision::F64 => self.of_grids::<f64>(options),
+            },
+            PreconditionerConfig::Pmg(options) => match options.precision {
+                LevelPrecision::F32 => self.of_degrees::<f32>(terms),
+                LevelPrecision::F64 => self.of_degrees::<f64>(terms),
+            },
+            _ => Vec::new(),
+        };
+        [beside, finest].concat()
+    }
+
+    fn field(&self, degree: usize) -> CellField {
+        CellField { dimension: self.kind.dimension(), degree, components: 1 }
+    }
+
     /// Returns the evaluation of metrics that a GPU will choose.
     fn metric(&self, terms: Terms<'_>) -> MetricEvaluation {
         terms.metric_on_gpus(match self.cells {
@@ -110,59 +102,26 @@ impl Outline {
         })
     }
 
-    /// Returns the programs of operators without a matrix, and of multigrid on them.
-    fn without_matrix(&self, config: &SolverConfig) -> Vec<Specialisation> {
-        let Some([sigma, lambda, _]) = &self.coefficients else { return Vec::new() };
-        let SpaceConfig { degree, components, quadrature } = self.space;
-        let field = CellField { dimension: self.kind.dimension(), degree, components };
-        let rule = tensor::rule(quadrature);
-        let unless_zero = |of| Some(of).filter(|of: &&Coefficient| of.as_constant() != Some(0.0));
-        let terms = Terms { sigma: unless_zero(sigma), lambda: unless_zero(lambda) };
-        let cheapest = self.metric(terms);
-        let finest = || operator_programs::<f64>(field, terms, rule, config.metric.unwrap_or(cheapest));
-        match (&config.preconditioner, &self.cells) {
-            (PreconditionerConfig::Gmg(options), Cells::Box(widths)) => {
-                [self.of_grids(options, widths), finest()].concat()
-            }
-            (PreconditionerConfig::Pmg(options), _) => {
-                let degrees = tensor::degrees::degrees(degree);
-                let of_level = |pair: &[usize]| {
-                    let level = CellField { degree: pair[0], components: 1, ..field };
-                    match options.precision {
-                        LevelPrecision::F32 => of_level::<f32>((level, pair[1]), terms, rule, cheapest),
-                        LevelPrecision::F64 => of_level::<f64>((level, pair[1]), terms, rule, cheapest),
-                    }
-                };
-                degrees.windows(2).flat_map(of_level).chain(finest()).collect()
-            }
-            (PreconditionerConfig::Jacobi, _) => {
-                let metric = config.metric.unwrap_or(cheapest);
-                [finest(), diagonal_programs::<f64>(field, terms, rule, metric).into()].concat()
-            }
-            _ => finest(),
-        }
-    }
-
-    fn of_grids(&self, options: &GmgOptions, widths: &[Vec<f64>]) -> Vec<Specialisation> {
+    /// Returns the programs of geometric multigrid; none for cells that are not known to fill a box.
+    fn of_grids<T: Scalar>(&self, options: &GmgOptions) -> Vec<Specialisation> {
+        let Cells::Box(widths) = &self.cells else { return Vec::new() };
         let Ok(grid) = BoxGrid::new(self.space.degree, widths) else { return Vec::new() };
         let varies = self.coefficients.as_ref().is_some_and(|[sigma, ..]| !sigma.is_constant_by_cell());
-        match options.precision {
-            LevelPrecision::F32 => multigrid_programs::<f32>(&grid, options.smoother, varies),
-            LevelPrecision::F64 => multigrid_programs::<f64>(&grid, options.smoother, varies),
-        }
+        multigrid_programs::<T>(&grid, options.smoother, varies)
     }
-}
 
-/// Returns the programs of a level of p-multigrid: its field, and the next lower degree.
-fn of_level<T: Scalar>(
-    (field, lower): (CellField, usize),
-    terms: Terms<'_>,
-    rule: CellRule,
-    metric: MetricEvaluation,
-) -> Vec<Specialisation> {
-    let mut programs = operator_programs::<T>(field, terms, rule, metric);
-    programs.push(transfer_program::<T>(field.dimension, [lower, field.degree]));
-    programs
+    /// Returns the programs of p-multigrid above degree 1.
+    fn of_degrees<T: Scalar>(&self, terms: Terms<'_>) -> Vec<Specialisation> {
+        let (metric, rule) = (self.metric(terms), tensor::rule(self.space.quadrature));
+        let degrees = tensor::degrees::degrees(self.space.degree);
+        let of_level = |pair: &[usize]| {
+            let field = self.field(pair[0]);
+            let mut programs = operator_programs::<T>(field, terms, rule, metric);
+            programs.push(transfer_program::<T>(field.dimension, [pair[1], pair[0]]));
+            programs
+        };
+        degrees.windows(2).flat_map(of_level).collect()
+    }
 }
 
 /// Returns programs that a solve with these settings will probably need, those needed first first.
@@ -170,79 +129,57 @@ fn of_level<T: Scalar>(
 /// Without an outline, and for values that depend on the mesh, programs that depend on cells or form are not among them: their
 /// operators announce them when they are made.
 pub fn likely_programs(config: &SolverConfig, outline: Option<&Outline>) -> Vec<Specialisation> {
-    let mut config = config.clone();
-    if let (PreconditionerConfig::Auto, Some(outline)) = (&config.preconditioner, outline) {
-        config.preconditioner = match (auto::heaviest(&config, &outline.space, outline.kind), &outline.cells)
-        {
-            (PreconditionerConfig::Pmg(_), Cells::Box(_)) => PreconditionerConfig::Gmg(GmgOptions::default()),
-            (heaviest, _) => heaviest,
-        };
-    }
-    let (uses_matrix, uses_amg) = match config.preconditioner {
-        PreconditionerConfig::Gmg(_) => (false, false),
-        PreconditionerConfig::Amg(_) | PreconditionerConfig::Auto | PreconditionerConfig::Pmg(_) => {
-            (true, true)
+    let plan = match outline {
+        Some(Outline { space, kind, cells, .. }) => {
+            Plan::before_mesh(config, space, *kind, matches!(cells, Cells::Box(_)))
         }
-        _ => (true, false),
+        None => {
+            let is_of_cells = config.preconditioner.of_cells().is_some();
+            let kind = if is_of_cells { CellKind::Hexahedron } else { CellKind::Tetrahedron };
+            Plan::before_mesh(config, &SpaceConfig::default(), kind, false)
+        }
     };
-    let of_outline = match outline {
-        Some(outline) if tensor::is_for(outline.kind) => {
-            match config.is_assembled() || lack_of_gpus(&config).is_some() {
-                true => Vec::new(),
-                false => outline.without_matrix(&config),
-            }
+    if plan.lack_of_gpus().is_some() {
+        return Vec::new();
+    }
+    let of_cells = outline.map_or(Vec::new(), |outline| outline.programs(&plan));
+    let (amg, kinds) = match &plan.config.preconditioner {
+        PreconditionerConfig::None => (Vec::new(), &[PreconditioningKind::Identity][..]),
+        PreconditionerConfig::Jacobi => (Vec::new(), &[PreconditioningKind::Diagonal][..]),
+        // `auto` may choose the diagonal.
+        other => (of_amg(other), &[PreconditioningKind::Diagonal, PreconditioningKind::General][..]),
+    };
+    let method = krylov_method(&plan.config).cuda_programs(kinds);
+    let hooks = [CudaHook::none(), product_hook()].into_iter().filter(|_| plan.has_matrix);
+    let products = hooks.map(|hook| csr::cuda_program::<f64>(&hook)).collect();
+    [of_cells, amg, vector::cuda_programs(), method, products].concat()
+}
+
+/// Returns the programs of the algebraic multigrid of a preconditioner, if it is a part.
+fn of_amg(preconditioner: &PreconditionerConfig) -> Vec<Specialisation> {
+    match preconditioner {
+        PreconditionerConfig::Amg(amg) => of_hierarchy::<f64>(amg),
+        PreconditionerConfig::Pmg(PmgOptions { amg, precision: LevelPrecision::F32, .. }) => {
+            of_hierarchy::<f32>(amg)
         }
-        Some(Outline { kind, coefficients: Some([sigma, lambda, source]), .. }) => {
-            [named(ASSEMBLY.iter()), cuda_programs(*kind, [sigma, lambda, source])].concat()
+        PreconditionerConfig::Pmg(PmgOptions { amg, precision: LevelPrecision::F64, .. }) => {
+            of_hierarchy::<f64>(amg)
         }
         _ => Vec::new(),
-    };
-    let amg = if uses_amg { &AMG[..] } else { &[] };
-    let matrix = if uses_matrix { &MATRIX[..] } else { &[] };
-    let method = of_method(&config);
-    [of_outline, named(amg.iter().chain(&COMMON).chain(method).chain(matrix))].concat()
-}
-
-/// Returns the names of the programs of a variant of conjugate gradients.
-fn of_method(config: &SolverConfig) -> &'static [&'static str] {
-    match (config.method, &config.preconditioner) {
-        (Method::PipelinedCg, PreconditionerConfig::None) => &PIPELINED[..1],
-        (Method::PipelinedCg, PreconditionerConfig::Jacobi) => &PIPELINED[1..2],
-        (Method::PipelinedCg, _) => &PIPELINED[1..],
-        (Method::SStepCg { steps }, _) if steps <= 3 => &S_STEP[..1],
-        // A last block may have few steps.
-        (Method::SStepCg { .. }, _) => &S_STEP,
-        _ => &[],
     }
 }
 
-/// Returns the programs of some names, with every hook.
-fn named<'a>(names: impl Iterator<Item = &'a &'a str>) -> Vec<Specialisation> {
-    let lists = [
-        femtile_linalg::cuda_specialisations(),
-        femtile_sparse::cuda_specialisations(),
-        femtile_amg::cuda_specialisations(),
-    ];
-    let all: Vec<(String, Specialisation)> =
-        lists.into_iter().flatten().map(|program| (program.to_string(), program)).collect();
-    let of_name = |name: &&str| {
-        let name = String::from(*name);
-        all.iter().filter(move |(found, _)| *found == name).map(|(_, program)| program.clone())
-    };
-    names.flat_map(of_name).collect()
+/// Returns the programs of algebraic multigrid for a matrix in precision T.
+fn of_hierarchy<T: Scalar>(options: &AmgOptions) -> Vec<Specialisation> {
+    match options.precision {
+        LevelPrecision::F32 => femtile_amg::cuda_programs::<T, f32>(&options.config),
+        LevelPrecision::F64 => femtile_amg::cuda_programs::<T, f64>(&options.config),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn every_name_is_that_of_a_program() {
-        let methods = PIPELINED.iter().chain(&S_STEP);
-        for name in AMG.iter().chain(&COMMON).chain(&MATRIX).chain(&ASSEMBLY).chain(methods) {
-            assert!(!named([name].into_iter()).is_empty(), "{name}");
-        }
-    }
 
     /// Returns the names of the likely programs that begin with `start`.
     fn likely(outline: &Outline, preconditioner: PreconditionerConfig, start: &str) -> Vec<String> {

@@ -165,6 +165,7 @@ impl<'m> Solution<'m> {
     /// There is no component with this number.
     pub fn component(&self, component: usize) -> Component<'_> {
         Component {
+            number: component,
             form: self.discretization.form(component),
             space: self.discretization.space(),
             rule: tensor::rule(self.discretization.config.quadrature),
@@ -198,12 +199,12 @@ impl<'m> Solution<'m> {
         let Some(distributed) = &self.distributed else {
             return Err(SolveError::solver("ranks", "a solution on a whole mesh is collected already"));
         };
-        let found = distributed.collect(self.discretization.space(), self.values())?;
+        let found = distributed.collect(self.discretization.space(), &self.finished.components)?;
         let finished = self.finished;
-        Ok(found.map(|(mesh, boundary, values)| GatheredSolution {
+        Ok(found.map(|(mesh, boundary, components)| GatheredSolution {
             mesh,
             boundary,
-            values: GatheredValues { values, finished },
+            values: GatheredValues { finished: Finished { components, ..finished } },
         }))
     }
 

@@ -1,5 +1,6 @@
 use std::sync::Arc;
 
+use femtile_comm::Comm;
 use femtile_device::Buffer;
 use femtile_fem::FemError;
 use femtile_linalg::krylov::cg::CgOutcome;
@@ -210,11 +211,21 @@ impl<D: SolveDevice> LinearSystem<'_, D> {
         config: &SolverConfig,
         stages: &mut Stages<'_>,
     ) -> Result<(Buffer<f64, D>, CgOutcome), SolveError> {
-        let b = self.rhs();
         stages.begin(Stage::Solve)?;
         let mut w = self.start()?;
-        let outcome = iterate(config, &mut w, (self.operator(), self.preconditioner()), b, stages)?;
+        let outcome = self.iterate(config, &mut w, stages)?;
         Ok((w, outcome))
+    }
+
+    /// Solves from `w`; the stage has begun.
+    pub(crate) fn iterate(
+        &self,
+        config: &SolverConfig,
+        w: &mut Buffer<f64, D>,
+        stages: &mut Stages<'_>,
+    ) -> Result<CgOutcome, SolveError> {
+        let system = (self.operator(), self.preconditioner());
+        iterate(config, &Comm::alone(), w, system, self.rhs(), stages)
     }
 
     /// Returns each component of u from a solution of the system: Dirichlet values put in, a free mean

@@ -26,7 +26,7 @@ pub use device::SparseDevice;
 pub use ell_warp::{EllWarp, EllWarpConfig};
 pub use entry_positions::{EntryPositions, StoredMatrix};
 pub use format::{Format, SparseKernels};
-pub use product_matrix::{MatrixFormat, ProductMatrix};
+pub use product_matrix::{LEAST_SLICED_ROWS, MatrixFormat, ProductMatrix};
 pub use rows::need_narrow;
 pub use triplets::{Gathered, Triplets};
 pub use workspace::reserve_workspace;

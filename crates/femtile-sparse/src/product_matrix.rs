@@ -20,7 +20,7 @@ const PADDING: f64 = 1.12;
 /// Rows of a window where rows are sorted by length.
 const WINDOW: usize = 256;
 /// Rows from which slices are considered, on a GPU and on a CPU: smaller matrices stay in the cache whatever their format.
-const LEAST_ROWS: [usize; 2] = [20_000, 200_000];
+pub const LEAST_SLICED_ROWS: [usize; 2] = [20_000, 200_000];
 /// Lanes of a slice on a GPU, and on a CPU, where they are the same for all SIMD levels, as the choice of the format shows
 /// in the bits of products.
 const LANES: [usize; 2] = [64, 8];
@@ -188,7 +188,7 @@ where
 {
     let device = matrix.values().device();
     let machine = device.machine();
-    let least = of_machine(&machine, LEAST_ROWS);
+    let least = of_machine(&machine, LEAST_SLICED_ROWS);
     if matrix.n_rows() < least {
         return Ok((None, format!("fewer than {least} rows")));
     }

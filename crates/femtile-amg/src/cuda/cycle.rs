@@ -7,6 +7,7 @@ use femtile_sparse::ProductMatrix;
 use femtile_sparse::csr::{Csr, Offsets};
 
 use super::{THREADS, address};
+use crate::AmgConfig;
 use crate::kernels::Tail;
 use crate::level::{Coarsest, Level};
 use crate::relaxation::Relaxation;
@@ -48,6 +49,13 @@ fn correct_program<H: Scalar>() -> Specialisation {
 fn tail_program<H: Scalar>(n_levels: usize, n_steps: usize) -> Specialisation {
     let program = TAIL.of::<H>().define("FEMTILE_LANES", LANES);
     program.define("FEMTILE_LEVELS", n_levels).define("FEMTILE_DEGREE", n_steps)
+}
+
+/// Returns the programs of a cycle with a polynomial smoother.
+pub(super) fn programs<H: Scalar>(config: &AmgConfig) -> Vec<Specialisation> {
+    let n_steps = config.smoother.n_products() / 2;
+    let tails = [1, 2].into_iter().filter(|_| (1..=MOST_STEPS).contains(&n_steps));
+    std::iter::once(correct_program::<H>()).chain(tails.map(|n| tail_program::<H>(n, n_steps))).collect()
 }
 
 /// The programs of this file, for checks that compile all of them.

@@ -9,9 +9,12 @@ use std::sync::Arc;
 use femtile_comm::{Halo, OwnedRows};
 use femtile_device::cuda::{Kernel, Launch, Program, Read, Specialisation, Write};
 use femtile_device::{Buffer, Cuda, Element, Scalar};
-use femtile_linalg::vector::{Convert, VectorKernels};
+use femtile_linalg::hooks::CudaHook;
+use femtile_linalg::precondition::polynomial::{self, product_hooks};
+use femtile_linalg::vector::{self, Convert, VectorKernels};
 use femtile_linalg::{LinalgError, LinearOperator, need};
-use femtile_sparse::csr::{Csr, Offsets};
+use femtile_sparse::csr::{self, Csr, Offsets};
+use femtile_sparse::ell_warp;
 
 use crate::AmgConfig;
 use crate::kernels::{AmgKernels, Coarsened, Grouping, Nodes, Tail};
@@ -26,6 +29,18 @@ const MANY_BLOCKS: usize = 1_024;
 
 fn program<H: Scalar, T: Scalar>() -> Specialisation {
     COPIES.of::<H>().define("FEMTILE_FROM", T::C_NAME)
+}
+
+/// Returns the programs of a hierarchy with levels in precision H for a matrix in precision T of fewer than 2³² non-zeros,
+/// whose rows are nodes: of its setup and of its cycle with polynomial smoothers, those needed first first.
+pub fn programs<T: Scalar, H: Scalar>(config: &AmgConfig) -> Vec<Specialisation> {
+    // Numbers of 32 bits are copied in any precision.
+    let copies = vec![program::<H, T>(), program::<f32, f32>()];
+    let of_levels =
+        vec![ell_warp::cuda_conversion(), polynomial::cuda_program::<H>(), vector::cuda_conversion::<H, H>()];
+    let hooks = [CudaHook::none()].into_iter().chain(product_hooks());
+    let products = hooks.map(|hook| csr::cuda_program::<H>(&hook)).collect();
+    [copies, setup::programs::<H>(), of_levels, products, cycle::programs::<H>(config)].concat()
 }
 
 /// The programs of this crate, for checks that compile all of them.

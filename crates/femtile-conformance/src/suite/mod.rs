@@ -346,7 +346,8 @@ macro_rules! several_ranks {
                 slivers_between_ranks_are_left_to_the_host,
                 cycles_of_nodes_on_ranks_are_those_of_the_host;
             cell_sums: sums_of_ranks_are_those_of_the_whole;
-            ranks: rows_of_ranks_solve_as_one, cells_of_ranks_solve_as_one, box_cycles_of_ranks_are_those_of_one, links_have_costs;
+            ranks: rows_of_ranks_solve_as_one, cells_of_ranks_solve_as_one, roots_of_ranks_are_those_of_one,
+                box_cycles_of_ranks_are_those_of_one, links_have_costs;
             parts_of_boxes: parts_of_boxes_solve_as_one;
             in_time: hearts_on_ranks_agree_with_a_processor, heat_on_ranks_agrees_with_a_processor;
         }

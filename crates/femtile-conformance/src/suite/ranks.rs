@@ -8,7 +8,7 @@ use femtile::mesh::generate::{BoxConfig, BoxSplit, SquareConfig, SquareSplit, bo
 use femtile::multigrid::{
     BoxGrid, DistributedMultigrid, GeometricMultigrid, Multigrid, MultigridConfig, PostOrder, Slabs,
 };
-use femtile::solve::{Entry, OperatorKind, Ranks, Silent, Stages, Value};
+use femtile::solve::{Entry, NonlinearConfig, OperatorKind, Ranks, Silent, Stages, Value};
 use femtile::{AmgOptions, DeviceChoice, Method, PmgOptions, Poisson, PreconditionerConfig, SolverConfig};
 
 use super::Scope;
@@ -43,9 +43,14 @@ fn compare(device: &Cuda, problem: &Poisson<'_>, config: &SolverConfig, n_ranks:
             "{what}, {} nodes: {iterations} iterations on {n} ranks, {of_one} on one",
             found.values().len()
         );
-        for (node, (found, expected)) in found.values().iter().zip(expected.values()).enumerate() {
-            let is_near = (found - expected).abs() <= ACCEPTED * range;
-            assert!(is_near, "{what} on {n} ranks, node {node}: {found} and {expected}");
+        assert_eq!(found.n_components(), expected.n_components());
+        for component in 0..found.n_components() {
+            let [found, expected] =
+                [&found, &expected].map(|solution| solution.component(component).values());
+            for (node, (found, expected)) in found.iter().zip(expected).enumerate() {
+                let is_near = (found - expected).abs() <= ACCEPTED * range;
+                assert!(is_near, "{what} on {n} ranks, node {node} of {component}: {found} and {expected}");
+            }
         }
     }
 }
@@ -109,6 +114,28 @@ pub fn cells_of_ranks_solve_as_one(device: &Cuda, scope: &Scope) {
             let config = config(method, preconditioner);
             let config = SolverConfig { operator: OperatorKind::MatrixFree, ..config };
             compare(device, &problem, &config, &[2], &what);
+            if method == Method::Cg {
+                let sources = ["x", "y - 0.5"].map(|text| Entry::Text(text.into()));
+                let field = problem.clone().components(2).source(Value::Components(sources.to_vec()));
+                compare(device, &field, &config, &[2], &format!("{what}, two components"));
+            }
+        }
+    }
+}
+
+/// Coefficients that depend on u, on parts that GPUs assemble and on parts that the host assembles.
+pub fn roots_of_ranks_are_those_of_one(device: &Cuda, scope: &Scope) {
+    let n = if scope.has_every_kind { 14 } else { 4 };
+    let solid = box_mesh(&BoxConfig { cells: [n, n - 1, n + 1], ..BoxConfig::default() }).unwrap();
+    let split = SquareSplit::Quadrilateral;
+    let plane = square(&SquareConfig { cells: [2 * n, n], split, ..SquareConfig::default() }).unwrap();
+    for (mesh, degree) in [(&solid, 1), (&plane, 2)] {
+        for sigma in ["1 + u^2", "1 + x"] {
+            let problem = with_conditions(mesh).sigma(sigma).lambda("0.2 + u^2").degree(degree);
+            let config = config(Method::Cg, PreconditionerConfig::Jacobi);
+            let nonlinear = NonlinearConfig { tolerance: 1e-11, ..NonlinearConfig::default() };
+            let config = SolverConfig { nonlinear, ..config };
+            compare(device, &problem, &config, &[2], &format!("degree {degree}, sigma = {sigma}"));
         }
     }
 }

@@ -126,3 +126,32 @@ fn programs_of_quadrilaterals_are_announced() {
         announces_what_it_loads("programs_of_quadrilaterals", &case, |_| true);
     }
 }
+
+#[test]
+fn programs_of_iterative_methods_are_announced() {
+    let mesh = "generate = { kind = \"box\", cells = [5, 4, 3] }";
+    for (method, preconditioner) in [
+        ("merged-cg", "jacobi"),
+        ("pipelined-cg", "none"),
+        ("pipelined-cg", "jacobi"),
+        ("pipelined-cg", "amg"),
+        ("s-step-cg", "jacobi"),
+        ("gmres", "jacobi"),
+    ] {
+        let rest = format!(
+            "[equation]\nsource = \"x\"\n[[boundary]]\nwhere = \"xmin\"\ndirichlet = \"y\"\n\
+             [solver]\nmethod = \"{method}\"\npreconditioner = \"{preconditioner}\"\n"
+        );
+        let case = WholeCase { name: method, mesh: Ok(mesh.into()), rest };
+        announces_what_it_loads("programs_of_iterative_methods", &case, |_| true);
+    }
+}
+
+#[test]
+fn programs_of_algebraic_multigrid_in_double_precision_are_announced() {
+    let rest = "[equation]\nsource = \"x\"\n[[boundary]]\nwhere = \"xmin\"\ndirichlet = \"y\"\n\
+                [solver]\npreconditioner = \"amg\"\namg = { precision = \"f64\" }\n";
+    let mesh = "generate = { kind = \"box\", cells = [10, 10, 10] }";
+    let case = WholeCase { name: "amg in f64", mesh: Ok(mesh.into()), rest: rest.into() };
+    announces_what_it_loads("programs_of_algebraic_multigrid_in_double", &case, |_| true);
+}

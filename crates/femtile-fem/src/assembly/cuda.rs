@@ -13,6 +13,7 @@ use std::sync::Arc;
 use femtile_device::cuda::{Header, Kernel, Launch, Program, Read, Specialisation, Structure, Write};
 use femtile_device::{Buffer, BufferMut, Cpu, Cuda, Element, Scalar};
 use femtile_element::Affine;
+use femtile_linalg::vector::scan;
 use femtile_mesh::{CellKind, Mesh};
 use femtile_sparse::EntryPositions;
 use femtile_sparse::csr::{Csr, Offsets};
@@ -66,11 +67,11 @@ fn program<T: Scalar, O: Element>(n_corners: usize, form: &CudaForm<'_>) -> Spec
 }
 
 /// Returns the programs that assemble a form with the coefficients σ, λ and f on triangles or tetrahedra. If
-/// the form has no kernel, this is only the program that finds the sparsity pattern.
+/// the form has no kernel, these are only the programs that find the sparsity pattern.
 pub fn programs(kind: CellKind, [sigma, lambda, source]: [&Coefficient; 3]) -> Vec<Specialisation> {
     let form = CudaForm::new(kind.dimension(), sigma, lambda, source);
     let of_form = form.map(|form| program::<f64, u32>(kind.n_nodes(), &form));
-    std::iter::once(device_pattern::program(kind.n_nodes())).chain(of_form).collect()
+    [scan::cuda_program(), device_pattern::program(kind.n_nodes())].into_iter().chain(of_form).collect()
 }
 
 /// Returns programs for coefficients of every kind, in two and three dimensions, for checks that compile them.

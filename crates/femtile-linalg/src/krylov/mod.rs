@@ -22,5 +22,5 @@ mod watch;
 
 pub use failed_test::{AcceptanceTest, FailedTest};
 pub use monitor::Monitor;
-pub use preconditioning::Preconditioning;
+pub use preconditioning::{Preconditioning, PreconditioningKind};
 pub use stop::Stop;

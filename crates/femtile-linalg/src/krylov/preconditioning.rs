@@ -14,6 +14,17 @@ pub enum Preconditioning<'a, T: Scalar, D: Device> {
     General,
 }
 
+/// The kind of a preconditioner without its data, in the order in which kernels number them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PreconditioningKind {
+    /// [`Preconditioning::Identity`].
+    Identity,
+    /// [`Preconditioning::Diagonal`].
+    Diagonal,
+    /// [`Preconditioning::General`].
+    General,
+}
+
 impl<T: Scalar, D: Device> Clone for Preconditioning<'_, T, D> {
     fn clone(&self) -> Self {
         *self

@@ -9,7 +9,7 @@ mod tests;
 
 use std::ops::ControlFlow;
 
-use femtile_device::{Buffer, Device};
+use femtile_device::Buffer;
 
 use crate::LinalgError;
 use crate::krylov::Monitor;
@@ -18,7 +18,7 @@ pub use config::NewtonConfig;
 pub use outcome::{NewtonOutcome, NewtonStop};
 
 /// A nonlinear equation $r(u) = 0$ and its linearization $J(u)$, that of $-r$ or an approximation.
-pub trait NonlinearEquation<D: Device> {
+pub trait NonlinearEquation<D: VectorKernels<f64>> {
     /// The error of a failed evaluation; not converging is an outcome.
     type Error: From<LinalgError>;
 
@@ -44,6 +44,14 @@ pub trait NonlinearEquation<D: Device> {
     /// Errors of the device.
     fn rounding(&mut self, _u: &Buffer<f64, D>, at: ResidualNorm) -> Result<f64, Self::Error> {
         Ok(ROUNDING * at.size)
+    }
+
+    /// Returns the norm of a vector, over all ranks if there are several.
+    ///
+    /// # Errors
+    /// Errors of the device and of messages.
+    fn norm(&self, v: &Buffer<f64, D>) -> Result<f64, Self::Error> {
+        Ok(v.device().dot(v, v)?.sqrt())
     }
 
     /// Returns whether r is linear in u, so that one correction is the solution.
@@ -163,7 +171,7 @@ impl Newton {
             let solved = equation.correction(&mut delta, eta)?;
             outcome.linear_iterations += solved.iterations;
             if self.config.checks_correction {
-                let error = error_of(u, &delta, &mut correction)?;
+                let error = error_of(equation, u, &delta, &mut correction)?;
                 if is_met && solved.has_converged && error <= CORRECTION_SLACK * self.config.tolerance {
                     break NewtonStop::Converged;
                 }
@@ -191,14 +199,14 @@ impl Newton {
 }
 
 /// Estimates the error of u, relative to it, from its correction and the size of the one before: the sum of a geometric series.
-fn error_of<D: VectorKernels<f64>>(
+fn error_of<D: VectorKernels<f64>, E: NonlinearEquation<D>>(
+    equation: &E,
     u: &Buffer<f64, D>,
     delta: &Buffer<f64, D>,
     before: &mut Option<f64>,
-) -> Result<f64, LinalgError> {
-    let norm = |v: &Buffer<f64, D>| Ok::<f64, LinalgError>(v.device().dot(v, v)?.sqrt());
-    let of_delta = norm(delta)?;
-    let size = if of_delta == 0.0 { 0.0 } else { of_delta / norm(u)? };
+) -> Result<f64, E::Error> {
+    let of_delta = equation.norm(delta)?;
+    let size = if of_delta == 0.0 { 0.0 } else { of_delta / equation.norm(u)? };
     let ratio = before.replace(size).map_or(0.0, |before| (size / before).min(SLOWEST));
     Ok(size / (1.0 - ratio))
 }

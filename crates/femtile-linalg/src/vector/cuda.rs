@@ -57,7 +57,13 @@ pub(crate) fn specialisations() -> Vec<Specialisation> {
     own.into_iter().chain(conversions).chain(super::scan::specialisations()).collect()
 }
 
-fn conversion<H: Scalar, T: Scalar>() -> Specialisation {
+/// Returns the programs of vectors in f64 and of their copies in f32, as solves use them.
+pub fn programs() -> Vec<Specialisation> {
+    vec![VECTOR.of::<f64>(), conversion::<f32, f64>(), conversion::<f64, f32>(), VECTOR.of::<f32>()]
+}
+
+/// Returns the program that converts vectors to the precision H.
+pub fn conversion<H: Scalar, T: Scalar>() -> Specialisation {
     CONVERT.of::<H>().define("FEMTILE_FROM", T::C_NAME)
 }
 

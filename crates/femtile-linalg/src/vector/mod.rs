@@ -10,4 +10,5 @@ pub mod scan;
 pub mod sum;
 
 pub use cpu::map_blocks;
+pub use cuda::{conversion as cuda_conversion, programs as cuda_programs};
 pub use kernels::{Convert, DeviceSum, VectorKernels};

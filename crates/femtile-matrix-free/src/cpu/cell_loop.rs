@@ -60,6 +60,15 @@ pub struct CellLoop<T: Lanes> {
     shares: Mutex<Vec<T>>,
 }
 
+/// Returns the number of rows of a field, which have numbers of 32 bits.
+fn check_rows(space: &TensorSpace<'_>, components: usize) -> Result<usize, FemError> {
+    let n_rows = space.n_dofs().saturating_mul(components);
+    match n_rows < u32::MAX as usize {
+        true => Ok(n_rows),
+        false => Err(SpaceError::TooManyDofs { n_dofs: n_rows as f64 }.into()),
+    }
+}
+
 /// Treatment of constrained unknowns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Constrained {
@@ -88,33 +97,31 @@ impl<T: SumFactorization + Lanes> CellLoop<T> {
         facets: &[FacetMatrix],
         workspace_len: usize,
     ) -> Result<Self, FemError> {
-        let n_rows = space.n_dofs().saturating_mul(components);
-        if n_rows >= u32::MAX as usize {
-            return Err(SpaceError::TooManyDofs { n_dofs: n_rows as f64 }.into());
-        }
+        let n_rows = check_rows(space, components)?;
         let rows = (&Rows::of_all(space, components), n_rows);
         Ok(Self::of_rows(cpu, (space, components), rows, constrained, facets, workspace_len))
     }
 
-    /// Creates the loop over the cells of a part of a mesh, with the owned rows, for fields of one component.
-    /// Other ranks need the rows from `first_exported` on.
+    /// Creates the loop over the cells of a part of a mesh, with the owned rows. Other ranks need the unknowns from
+    /// `first_exported` on.
     ///
     /// # Errors
-    /// [`LinalgError`](femtile_linalg::LinalgError) for numbers that do not fit the space.
+    /// [`LinalgError`](femtile_linalg::LinalgError) for numbers that do not fit the space, and as [`CellLoop::new`].
     ///
     /// # Panics
     /// As [`CellLoop::new`].
     pub(super) fn local(
         cpu: &Cpu,
-        space: &TensorSpace<'_>,
+        (space, components): (&TensorSpace<'_>, usize),
         (numbers, first_exported): (LocalNumbering<'_>, usize),
         constrained: &[u32],
         facets: &[FacetMatrix],
         workspace_len: usize,
     ) -> Result<Self, FemError> {
         numbers.check(space)?;
-        let rows = (&Rows::local(space, numbers), first_exported);
-        Ok(Self::of_rows(cpu, (space, 1), rows, constrained, facets, workspace_len))
+        check_rows(space, components)?;
+        let rows = (&Rows::local(space, components, numbers), first_exported * components);
+        Ok(Self::of_rows(cpu, (space, components), rows, constrained, facets, workspace_len))
     }
 
     fn of_rows(

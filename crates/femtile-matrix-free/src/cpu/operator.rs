@@ -75,14 +75,15 @@ impl<T: SumFactorization + Lanes> MatrixFree<T> {
         Self::of_loop(cpu, (space, terms), config, cell_loop)
     }
 
-    /// Creates the rows of a rank of the operator, of one component, from the cells that touch its unknowns.
+    /// Creates the rows of a rank of the operator from the cells that touch its unknowns.
     ///
-    /// `numbers` has the row of each unknown of the space, or, from `n_owned` on, the number of a ghost behind them; those of
-    /// each vertex, edge, face and cell follow each other. Other ranks need rows from `first_exported` on. Constraints and
-    /// facets are in the numbers of the space. Use it as a [`GhostedOperator`].
+    /// `numbers` has the position in vectors of each unknown of the space, or, from `n_owned` on, that of a ghost behind them;
+    /// those of each vertex, edge, face and cell follow each other. The components of an unknown are consecutive rows. Other
+    /// ranks need unknowns from `first_exported` on. Constraints and facets are in the numbers of the space. Use it as a
+    /// [`GhostedOperator`].
     ///
     /// # Errors
-    /// As [`MatrixFree::new`]; [`FemError::Linalg`] for numbers that are not so, and for several components.
+    /// As [`MatrixFree::new`]; [`FemError::Linalg`] for numbers that are not so.
     pub fn local(
         cpu: &Cpu,
         space: &TensorSpace<'_>,
@@ -91,10 +92,9 @@ impl<T: SumFactorization + Lanes> MatrixFree<T> {
         (numbers, [first_exported, n_owned]): (&[u32], [usize; 2]),
     ) -> Result<Self, FemError> {
         let MatrixFreeConfig { constrained, facets, components, .. } = config;
-        need("components", 1, components)?;
         need("first_exported", first_exported.min(n_owned), first_exported)?;
         let numbers = (LocalNumbering { of: numbers, n_owned }, first_exported);
-        let cell_loop = |n| CellLoop::local(cpu, space, numbers, constrained, facets, n);
+        let cell_loop = |n| CellLoop::local(cpu, (space, components), numbers, constrained, facets, n);
         Self::of_loop(cpu, (space, terms), config, cell_loop)
     }
 

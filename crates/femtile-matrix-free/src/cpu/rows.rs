@@ -26,22 +26,19 @@ impl<'a> Rows<'a> {
         Self { part: None, components, n_dofs: space.n_dofs() }
     }
 
-    /// Of the unknowns of a rank and its ghosts, in these numbers, which have been checked.
-    pub fn local(space: &TensorSpace<'_>, numbers: LocalNumbering<'a>) -> Self {
-        Self { part: Some(numbers), components: 1, n_dofs: space.n_dofs() }
+    /// Of the unknowns of a rank and its ghosts, in these numbers, which have been checked; `components` for each.
+    pub fn local(space: &TensorSpace<'_>, components: usize, numbers: LocalNumbering<'a>) -> Self {
+        Self { part: Some(numbers), components, n_dofs: space.n_dofs() }
     }
 
     /// Returns the first row of an unknown, or, behind all rows, of a ghost.
     pub fn of(&self, dof: u32) -> u32 {
-        match self.part {
-            Some(numbers) => numbers.of[dof as usize],
-            None => dof * self.components as u32,
-        }
+        self.part.map_or(dof, |numbers| numbers.of[dof as usize]) * self.components as u32
     }
 
     /// Returns the number of rows.
     pub fn n(&self) -> usize {
-        self.part.map_or(self.n_dofs * self.components, |numbers| numbers.n_owned)
+        self.part.map_or(self.n_dofs, |numbers| numbers.n_owned) * self.components
     }
 
     /// Returns the number of rows and ghosts.
@@ -56,12 +53,12 @@ impl<'a> Rows<'a> {
         let Some(numbers) = self.part else { return group.dofs.start * c..group.dofs.end * c };
         let rows = || numbers.of[group.dofs.clone()].iter().filter(|&&row| (row as usize) < numbers.n_owned);
         let begin = rows().next().map_or(0, |&row| row as usize);
-        begin..(begin + rows().count()).min(numbers.n_owned)
+        begin * c..(begin + rows().count()).min(numbers.n_owned) * c
     }
 
     /// Returns the rows of unknowns, ascending, without ghosts.
     pub fn of_list(&self, dofs: &[u32]) -> Vec<u32> {
-        let c = if self.part.is_some() { 1 } else { self.components as u32 };
+        let c = self.components as u32;
         let rows = dofs.iter().flat_map(|&dof| self.of(dof)..self.of(dof) + c);
         let mut rows: Vec<u32> = rows.filter(|&row| (row as usize) < self.n()).collect();
         if self.part.is_some() {

@@ -3,6 +3,8 @@
 //! Every rank has the whole mesh, the numbering, the Dirichlet values and u; matrix, multigrid and the vectors of the iterations
 //! are divided.
 
+use std::sync::Arc;
+
 use femtile_comm::{Comm, OwnedRows};
 use femtile_device::Cpu;
 use femtile_device::cuda::Opening;
@@ -109,7 +111,7 @@ impl Known<'_, '_> {
         stages.begin(Stage::Setup)?;
         let near_nullspace =
             takes_motions(config, form, motions).then(|| motions.rows_of(&owned, constraints));
-        let unknowns = RankUnknowns { near_nullspace, ..RankUnknowns::new(owned, local.halo().clone()) };
+        let unknowns = RankUnknowns { near_nullspace, ..RankUnknowns::new(owned, Arc::clone(&local)) };
         let n = space.n_dofs() * form.n_components();
         let system = DistributedSystem::of_matrix(device, config, (device.rows(rows)?, b), unknowns, n)?;
         let Iterated { w, outcome, unknowns, parts, warnings } =
@@ -127,7 +129,7 @@ impl Known<'_, '_> {
             citations: config.citations(&parts.citations),
             kernel_launches: device.kernel_launches(),
             memory: device.memory_use(),
-            ranks: Some(RanksUsed::of(&unknowns.halo, (division.way, division.quality))?),
+            ranks: Some(RanksUsed::of(unknowns.halo(), (division.way, division.quality))?),
         };
         Ok(Solved { change, outcome, by, warnings })
     }

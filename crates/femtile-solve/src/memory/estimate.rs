@@ -4,10 +4,13 @@ use std::fmt;
 
 use femtile_mesh::CellKind;
 use femtile_mesh::generate::Counts;
+use femtile_sparse::LEAST_SLICED_ROWS;
 
+use crate::plan::Plan;
+use crate::tensor::{self, degrees::below};
 use crate::{
     FieldConfig, GmgOptions, GmgStart, MatrixFormat, Method, PreconditionerConfig, SolverConfig, SpaceConfig,
-    Value, auto, tensor,
+    Value,
 };
 
 /// Bytes of the program before it has read anything.
@@ -26,8 +29,6 @@ const PER_ROW: f64 = 8.0;
 /// Bytes per entry of a conversion to slices besides the matrix: value, column as a number and as a distance, padding.
 /// Levels in slices take no more than those in rows, which are converted after the setup has freed its memory.
 const PER_CONVERTED: f64 = 14.5;
-/// The fewest rows of a matrix that `ProductMatrix` may convert to slices by default, on CPUs.
-const LEAST_SLICED: f64 = 200_000.0;
 /// Levels of algebraic multigrid: bytes per byte of the matrix, and bytes per row.
 const AMG_SHARE: f64 = 0.9;
 const AMG_PER_ROW: f64 = 110.0;
@@ -155,33 +156,27 @@ impl Estimate {
 
     /// Estimates a solve on a mesh that has been made.
     pub fn of_solve(config: &SolverConfig, space: &SpaceConfig, counts: Counts, on_gpu: bool) -> Self {
-        if config.preconditioner == PreconditionerConfig::Auto {
-            let preconditioner = auto::heaviest(config, space, counts.kind);
-            let config = SolverConfig { preconditioner, ..config.clone() };
-            return Self::of_solve(&config, space, counts, on_gpu);
-        }
-        let d = counts.kind.dimension() as i32;
-        let is_tensor = tensor::is_for(counts.kind);
-        let p = if is_tensor { space.degree as f64 } else { 1.0 };
-        let n = (counts.n_cells * p.powi(d)).max(counts.n_nodes);
-        let n = if is_tensor { n } else { counts.n_nodes };
-        let n_all = n * space.components as f64;
-        let mut parts = vec![("program", PROGRAM), ("mesh", mesh(counts))];
-        parts.push(("space", if is_tensor { space_of_cells(counts) } else { 0.0 }));
+        let Plan { config, has_matrix, .. } = Plan::before_mesh(config, space, counts.kind, false);
+        let Sizes { d, p, n, components } = Sizes::of(space, counts);
+        let n_all = n * components;
         let directions = match config.method {
             Method::Gmres { restart } => 8 * restart.min(config.max_iterations),
             _ => 0,
         };
-        parts.push(("vectors", (VECTORS + directions as f64) * n_all));
-        parts.push(("output", OUTPUT * n_all));
+        let mut parts = vec![
+            ("program", PROGRAM),
+            ("mesh", mesh(counts)),
+            ("space", space_of_cells(counts)),
+            ("vectors", (VECTORS + directions as f64) * n_all),
+            ("output", OUTPUT * n_all),
+        ];
         if on_gpu {
             return Self(vec![parts]);
         }
-        let is_assembled = !is_tensor || config.is_assembled();
         let matrix = n * (PER_ENTRY * entries_per_row(counts.kind, p) + PER_ROW);
-        if is_assembled {
+        if has_matrix {
             parts.push(("matrix", matrix));
-            if may_be_in_slices(config, n) {
+            if may_be_in_slices(&config, n) {
                 // Before vectors and output are there.
                 let converted = PER_CONVERTED * entries_per_row(counts.kind, p) - VECTORS - OUTPUT;
                 parts.push(("conversion", n * converted.max(0.0)));
@@ -195,15 +190,13 @@ impl Estimate {
             match &config.preconditioner {
                 PreconditionerConfig::Amg(_) => AMG_SHARE * matrix + AMG_PER_ROW * n,
                 PreconditionerConfig::Gmg(options) => GMG_PER_ROW * n_all + full_start(options, counts),
-                PreconditionerConfig::Pmg(_) => p_multigrid(counts, p) + PMG_PER_ROW * n_all,
+                PreconditionerConfig::Pmg(_) => p_multigrid(counts, space.degree) + PMG_PER_ROW * n_all,
                 _ => 0.0,
             },
         ));
         Self(vec![parts])
     }
-}
 
-impl Estimate {
     /// Returns the estimate with the tensors of cells where the conductivity is that of fibres.
     pub fn with_conductivity(mut self, sigma: &Value, counts: Counts) -> Self {
         if sigma.has_fibres() {
@@ -220,21 +213,19 @@ impl Estimate {
             return self;
         }
         let is_tensor = tensor::is_for(counts.kind);
-        let (d, p) = (counts.kind.dimension() as i32, if is_tensor { space.degree as f64 } else { 1.0 });
-        let n = if is_tensor { (counts.n_cells * p.powi(d)).max(counts.n_nodes) } else { counts.n_nodes };
+        let Sizes { d, p, n, components } = Sizes::of(space, counts);
         // Polynomials of degree p + 1 around vertices; of simplices their gradients alone are kept.
         let n_terms = (1..=d).map(|k| (p + 1.0 + f64::from(k)) / f64::from(k)).product::<f64>();
         let fits =
             if is_tensor { (POLYNOMIAL + 8.0 * n_terms) * counts.n_nodes + VECTOR * n } else { VECTOR * n };
         let incidence = 4.0 * counts.kind.n_nodes() as f64 * counts.n_cells + 16.0 * counts.n_nodes;
-        let components = space.components as f64;
         let of_errors = if fields.error { 24.0 * counts.n_cells } else { 0.0 };
         // Limits of the gradient and of the flux in cells, and those at nodes beside sums and numbers of cells.
         let limits = if is_tensor { 2.0 * LIMIT * counts.n_cells + (LIMIT + 8.0) * n } else { 0.0 };
         let made = 2.0 * VECTOR * n + of_errors + limits;
         self.larger(Self::of_parts(&[
             ("mesh", mesh(counts)),
-            ("space", if is_tensor { space_of_cells(counts) } else { 0.0 }),
+            ("space", space_of_cells(counts)),
             ("output", OUTPUT * n * components),
             ("recovery", fits + incidence + made),
             ("fields", VECTOR * n_vectors * n * components),
@@ -251,12 +242,34 @@ impl fmt::Display for Estimate {
     }
 }
 
+/// Numbers of a space.
+struct Sizes {
+    /// The dimension.
+    d: i32,
+    /// The degree.
+    p: f64,
+    /// Unknowns of a component.
+    n: f64,
+    components: f64,
+}
+
+impl Sizes {
+    fn of(space: &SpaceConfig, counts: Counts) -> Self {
+        let (d, components) = (counts.kind.dimension() as i32, space.components as f64);
+        if !tensor::is_for(counts.kind) {
+            return Self { d, p: 1.0, n: counts.n_nodes, components };
+        }
+        let p = space.degree as f64;
+        Self { d, p, n: (counts.n_cells * p.powi(d)).max(counts.n_nodes), components }
+    }
+}
+
 /// Returns whether a matrix of `n` rows may be put into slices on a CPU.
 fn may_be_in_slices(config: &SolverConfig, n: f64) -> bool {
     match config.format {
         MatrixFormat::Csr => false,
         MatrixFormat::EllWarp => true,
-        MatrixFormat::Auto => config.preconditioner.is_diagonal() && n >= LEAST_SLICED,
+        MatrixFormat::Auto => config.preconditioner.is_diagonal() && n >= LEAST_SLICED_ROWS[1] as f64,
     }
 }
 
@@ -293,10 +306,13 @@ fn refining(coarse: Counts) -> f64 {
     }
 }
 
-/// Returns the bytes of numbers of unknowns, constraints and cell data of matrix-free operators.
+/// Returns the bytes of numbers of unknowns, constraints and cell data of matrix-free operators; none of linear elements.
 fn space_of_cells(counts: Counts) -> f64 {
-    let per_cell = if counts.kind.dimension() == 3 { 550.0 } else { 160.0 };
-    per_cell * counts.n_cells
+    match counts.kind {
+        CellKind::Hexahedron => 550.0 * counts.n_cells,
+        CellKind::Quadrilateral => 160.0 * counts.n_cells,
+        CellKind::Segment | CellKind::Triangle | CellKind::Tetrahedron => 0.0,
+    }
 }
 
 /// Returns the bytes of the lattice with its corners, and of spaces and operators on coarser cells.
@@ -319,8 +335,8 @@ fn entries_per_row(kind: CellKind, p: f64) -> f64 {
 }
 
 /// Returns the bytes of spaces of lower degree, and of the matrix of degree 1 with its levels.
-fn p_multigrid(counts: Counts, p: f64) -> f64 {
-    let n_levels = p.log2().ceil();
+fn p_multigrid(counts: Counts, degree: usize) -> f64 {
+    let n_levels = below(degree).len() as f64;
     let lowest = counts.n_nodes * (PER_ENTRY * entries_per_row(counts.kind, 1.0) + PER_ROW);
     n_levels * space_of_cells(counts) + (1.0 + AMG_SHARE) * lowest + AMG_PER_ROW * counts.n_nodes
 }

@@ -1,34 +1,39 @@
 //! The nonlinear equations of a steady problem and of the stages of a problem in time.
 
+use femtile_amg::AmgError;
 use femtile_device::Buffer;
 use femtile_fem::recovery::IsInterrupted;
 use femtile_fem::{Coefficient, FemError, Form, Slopes};
 use femtile_form::FormError;
 use femtile_linalg::LinalgError;
 use femtile_linalg::newton::{CorrectionOutcome, NonlinearEquation, ResidualNorm};
-use femtile_sparse::StoredMatrix;
 use femtile_time::implicit::StageEquation;
 
+use super::domain::Domain;
 use super::linear::{Solved, TangentSolver};
 use super::mass::{Content, ContentData, Mass, MassMatrix, Storage};
+use super::report::Worst;
 use super::tangent::{Derivatives, Given, Tangent};
-use crate::method::SolveDevice;
-use crate::{Discretization, NonlinearMethod, SolveError, SolverConfig, rounding};
+use crate::ranks::RankDevice;
+use crate::{NonlinearMethod, SolveError, SolverConfig, rounding};
 
 impl Derivatives {
-    /// Returns the derivatives that a method takes of the coefficients of a problem.
-    pub fn of(problem: &Discretization<'_>, method: NonlinearMethod) -> Self {
+    /// Returns the derivatives that a method takes of the coefficients of a problem. Collective.
+    pub fn of<D: RankDevice>(domain: &Domain<'_, D>, method: NonlinearMethod) -> Result<Self, LinalgError> {
+        let problem = domain.problem;
         let all = match method {
             NonlinearMethod::Picard => Slopes::default(),
             NonlinearMethod::Newton => Slopes::of(&problem.form(0)),
         };
         let symmetric = Slopes { sigma: None, ..all.clone() };
-        Self { all, symmetric, content: ContentData::of(problem, method) }
+        // A part may lack the cells whose capacity depends on u.
+        let [has_content] = domain.comm.any([problem.capacity.uses_unknown()])?;
+        Ok(Self { all, symmetric, content: has_content.then(|| ContentData::of(problem, method)) })
     }
 }
 
 /// The terms of a stage $a E(u) + K(u) = F + \sum_i \alpha_i E(u_i) + d$ besides the linearization of K and F.
-pub(crate) struct Stage<'a, D: SolveDevice> {
+pub(crate) struct Stage<'a, D: RankDevice> {
     pub storage: Storage<'a, D>,
     shift: f64,
     /// $\sum_i \alpha_i E(u_i) + d$, with a mass matrix less $a M g$ of the Dirichlet values g; zero at their unknowns.
@@ -48,15 +53,14 @@ struct Making {
     unknown: Vec<f64>,
 }
 
-/// A nonlinear equation on a device.
+/// A nonlinear equation on a device, or the owned unknowns of one on a rank. Functions are then collective.
 ///
 /// $$ r(u) = b + M (h - a u) + d - A u, \qquad J = A + a M $$
 ///
 /// with the linearization $A u = b$ at u; without a stage $a = 0$. If the capacity depends on u, $M (h - a u)$ is
 /// $\sum_i \alpha_i E(u_i) - a E(u)$.
-pub(crate) struct DiscreteEquation<'a, D: SolveDevice> {
-    device: D,
-    problem: &'a Discretization<'a>,
+pub(crate) struct DiscreteEquation<'a, D: RankDevice> {
+    domain: &'a Domain<'a, D>,
     derivatives: &'a Derivatives,
     tangent: Tangent<'a, D>,
     pub given: Given<D>,
@@ -64,6 +68,8 @@ pub(crate) struct DiscreteEquation<'a, D: SolveDevice> {
     stage: Option<Stage<'a, D>>,
     time: f64,
     is_linear: bool,
+    /// Whether the linearization is symmetric.
+    is_symmetric: bool,
     residual: Buffer<f64, D>,
     product: Buffer<f64, D>,
     /// The norm of the terms of the residual, $\max(\|b\|, \|J u\|)$.
@@ -78,46 +84,47 @@ pub(crate) struct DiscreteEquation<'a, D: SolveDevice> {
     is_interrupted: IsInterrupted<'a>,
 }
 
-impl<'a, D: SolveDevice> DiscreteEquation<'a, D> {
+impl<'a, D: RankDevice> DiscreteEquation<'a, D> {
     /// Prepares the equation at a time, with a mass matrix if it has stages.
     pub fn new(
-        device: &D,
-        problem: &'a Discretization<'a>,
+        domain: &'a Domain<'a, D>,
         derivatives: &'a Derivatives,
         config: &SolverConfig,
         (time, mass): (f64, Option<MassMatrix>),
         is_interrupted: IsInterrupted<'a>,
     ) -> Result<Self, SolveError> {
+        let (device, problem) = (domain.device, domain.problem);
         let form = problem.form(0);
         let at_time = |source| SolveError::AtTime { time, source };
         let place = |source: FemError| if time.is_nan() { source.into() } else { at_time(source) };
-        let tangent = Tangent::new(device, problem, form, &derivatives.all, time).map_err(place)?;
-        let n = problem.n_dofs();
-        let zeros = || Buffer::zeros(device, n).map_err(LinalgError::from);
+        let tangent = Tangent::new(domain, form, &derivatives.all, time).map_err(place)?;
+        let zeros = || domain.zeros();
         let stage = match mass {
             None => None,
             Some(kind) => {
                 let storage = match &derivatives.content {
-                    None => Storage::Linear(Mass::new(device, problem, kind, &problem.capacity)?),
-                    Some(data) => Storage::Nonlinear(Box::new(
-                        Content::new(device, problem, data, time).map_err(place)?,
-                    )),
+                    None => Storage::Linear(Mass::new(domain, kind, &problem.capacity)?),
+                    Some(data) => {
+                        Storage::Nonlinear(Box::new(Content::new(domain, data, time).map_err(place)?))
+                    }
                 };
                 Some(Stage { storage, shift: 0.0, fixed: zeros()?, before: zeros()? })
             }
         };
         let coefficients = [form.sigma, form.lambda, form.source];
-        let is_symmetric = derivatives.all.is_symmetric();
-        let is_linear = derivatives.content.is_none()
-            && !coefficients.iter().any(|coefficient| coefficient.uses_unknown());
+        let depend_on_u = coefficients.iter().any(|coefficient| coefficient.uses_unknown());
+        let [is_nonsymmetric, depend_on_u] =
+            domain.comm.any([!derivatives.all.is_symmetric(), depend_on_u])?;
+        let (is_symmetric, is_linear) = (!is_nonsymmetric, derivatives.content.is_none() && !depend_on_u);
         let linear = TangentSolver::new(config, is_symmetric);
         let is_kept = stage.is_some() && linear.keeps_preconditioners();
         Ok(Self {
-            given: Given::new(device, n, tangent.constraints())?,
+            given: Given::new(device, domain.n_owned(), tangent.constraints())?,
             linear,
             stage,
             time,
             is_linear,
+            is_symmetric,
             residual: zeros()?,
             product: zeros()?,
             terms: 0.0,
@@ -125,8 +132,7 @@ impl<'a, D: SolveDevice> DiscreteEquation<'a, D> {
             made: None,
             refusal: None,
             is_interrupted,
-            device: device.clone(),
-            problem,
+            domain,
             derivatives,
             tangent,
         })
@@ -153,13 +159,13 @@ impl<'a, D: SolveDevice> DiscreteEquation<'a, D> {
             self.linear.forget();
         }
         stage.shift = shift;
-        self.device.combine(&mut stage.before, &[(1.0 / shift, history)])?;
+        self.domain.device.combine(&mut stage.before, &[(1.0 / shift, history)])?;
         self.given.impose(&mut stage.before)?;
         match &mut stage.storage {
             Storage::Linear(mass) => {
-                self.device.copy(&mut self.product, history)?;
+                self.domain.device.copy(&mut self.product, history)?;
                 if let Some(values) = self.given.values() {
-                    self.device.axpby(&mut self.product, -shift, values, 1.0)?;
+                    self.domain.device.axpby(&mut self.product, -shift, values, 1.0)?;
                 }
                 mass.apply(&mut stage.fixed, &self.product)?;
             }
@@ -168,23 +174,25 @@ impl<'a, D: SolveDevice> DiscreteEquation<'a, D> {
             }
         }
         if let Some(defect) = defect {
-            self.device.axpby(&mut stage.fixed, 1.0, defect, 1.0)?;
+            self.domain.device.axpby(&mut stage.fixed, 1.0, defect, 1.0)?;
         }
         Ok(self.given.clear(&mut stage.fixed)?)
     }
 
     /// Writes $F - K(u)$ at the time that was brought into `d`, zero at Dirichlet unknowns.
     pub fn defect(&mut self, u: &Buffer<f64, D>, d: &mut Buffer<f64, D>) -> Result<(), SolveError> {
-        self.tangent.fill(self.time, u).map_err(|source| SolveError::AtTime { time: self.time, source })?;
+        let filled = self.tangent.fill(self.time, u, None);
+        filled.map_err(|source| SolveError::AtTime { time: self.time, source })?;
         self.tangent.operator().apply(d, u)?;
-        self.device.axpby(d, 1.0, self.tangent.rhs(), -1.0)?;
+        self.domain.device.axpby(d, 1.0, self.tangent.rhs(), -1.0)?;
         Ok(self.given.clear(d)?)
     }
 
-    /// Returns what later solves depend on, as numbers.
+    /// Returns what later solves depend on, as numbers. On several ranks preconditioners are not part of it.
     pub fn memory(&self) -> Vec<f64> {
         let mut memory = vec![f64::from(u8::from(self.linear.takes_gmres()))];
-        if let (Some(made), Some(per_digit)) = (&self.made, self.linear.per_digit()) {
+        let made = self.made.as_ref().filter(|_| self.domain.is_whole());
+        if let (Some(made), Some(per_digit)) = (made, self.linear.per_digit()) {
             memory.extend([per_digit, made.shift, made.time]);
             memory.extend_from_slice(&made.unknown);
         }
@@ -197,8 +205,11 @@ impl<'a, D: SolveDevice> DiscreteEquation<'a, D> {
             self.linear.take_gmres();
         }
         let [_, per_digit, shift, time, unknown @ ..] = memory else { return Ok(()) };
-        let u = Buffer::from_host(&self.device, unknown).map_err(LinalgError::from)?;
-        if let (Some(stage), true) = (&mut self.stage, u.len() == self.problem.n_dofs()) {
+        if !self.domain.is_whole() {
+            return Ok(());
+        }
+        let u = Buffer::from_host(self.domain.device, unknown).map_err(LinalgError::from)?;
+        if let (Some(stage), true) = (&mut self.stage, u.len() == self.domain.n_owned()) {
             stage.shift = *shift;
             self.bring_time(*time)?;
             self.residual(&u)?;
@@ -217,48 +228,48 @@ impl<'a, D: SolveDevice> DiscreteEquation<'a, D> {
     }
 
     /// Returns the unknown with the largest residual at a function.
-    pub fn worst(&mut self, u: &Buffer<f64, D>) -> Result<Option<(usize, f64)>, SolveError> {
+    pub fn worst(&mut self, u: &Buffer<f64, D>) -> Result<Option<Worst>, SolveError> {
         let refusal = self.refusal.take();
         self.residual(u)?;
         self.refusal = refusal;
-        let residual = self.residual.to_host()?.into_iter().enumerate();
-        Ok(residual.max_by(|a, b| a.1.abs().total_cmp(&b.1.abs())))
+        self.domain.worst(&self.residual, u)
     }
 
     /// Fills the matrix with $J$ at a function, and the right side of K.
     fn fill(&mut self, u: &Buffer<f64, D>) -> Result<(), FemError> {
-        self.tangent.fill(self.time, u)?;
-        if let Some(stage) = &mut self.stage {
-            if let Storage::Nonlinear(content) = &mut stage.storage {
-                content.fill(self.time, u)?;
+        let plus = match &mut self.stage {
+            Some(stage) => {
+                if let Storage::Nonlinear(content) = &mut stage.storage {
+                    content.fill(self.time, u)?;
+                }
+                Some((stage.shift, stage.storage.values()))
             }
-            self.tangent.matrix_mut().combine_values(stage.shift, stage.storage.values(), 1.0)?;
-        }
-        Ok(())
+            None => None,
+        };
+        self.tangent.fill(self.time, u, plus)
     }
 
     /// Makes a preconditioner from the symmetric part of $J$, without a reaction if it is not positive
     /// definite with it.
     fn make_preconditioner(&mut self) -> Result<(), SolveError> {
-        let mesh = self.problem.space().is_none().then_some(self.problem.mesh);
         if let (Some(at), Some(stage), true) = (&self.at, &self.stage, self.linear.keeps_preconditioners()) {
             let unknown = at.to_host().map_err(LinalgError::from)?;
             self.made = Some(Making { shift: stage.shift, time: self.time, unknown });
         }
-        if self.derivatives.all.is_symmetric() {
-            let made = self.linear.make(&self.device, mesh, self.tangent.matrix_mut());
+        if self.is_symmetric {
+            let made = self.linear.make(&mut self.tangent);
             return match made {
-                Err(error) if is_of_definiteness(&error) => self.make_without_reaction(),
+                Err(error) if self.is_of_definiteness(&error) => self.make_without_reaction(),
                 made => made,
             };
         }
         let Some(at) = self.at.take() else { return Ok(()) };
         self.tangent.take_slopes(&self.derivatives.symmetric)?;
         self.fill(&at)?;
-        let made = self.linear.make(&self.device, mesh, self.tangent.matrix_mut());
+        let made = self.linear.make(&mut self.tangent);
         self.tangent.take_slopes(&self.derivatives.all)?;
         let made = match made {
-            Err(error) if is_of_definiteness(&error) => self.make_without_reaction(),
+            Err(error) if self.is_of_definiteness(&error) => self.make_without_reaction(),
             made => made,
         };
         self.fill(&at)?;
@@ -269,23 +280,25 @@ impl<'a, D: SolveDevice> DiscreteEquation<'a, D> {
     /// Makes a preconditioner from the conduction and the mass at the last function of a linearization.
     fn make_without_reaction(&mut self) -> Result<(), SolveError> {
         let [zero, one] = [0.0, 1.0].map(Coefficient::Constant);
-        let (form, slopes) = (self.problem.form(0), Slopes::default());
+        let (form, slopes) = (self.domain.problem.form(0), Slopes::default());
         let sigma = if form.sigma.uses_unknown() { &one } else { form.sigma };
         let form = Form { sigma, lambda: &zero, source: &zero, ..form };
-        let mut plain = Tangent::new(&self.device, self.problem, form, &slopes, self.time)?;
-        plain.fill(self.time, &self.residual)?;
-        if let Some(stage) = &self.stage {
-            plain.matrix_mut().combine_values(stage.shift, stage.storage.values(), 1.0)?;
-        }
-        let mesh = self.problem.space().is_none().then_some(self.problem.mesh);
-        self.linear.make(&self.device, mesh, plain.matrix_mut())
+        let mut plain = Tangent::new(self.domain, form, &slopes, self.time)?;
+        let plus = self.stage.as_ref().map(|stage| (stage.shift, stage.storage.values()));
+        plain.fill(self.time, &self.residual, plus)?;
+        self.linear.make(&mut plain)
     }
-}
 
-/// Returns whether a matrix is not positive definite enough for a preconditioner.
-fn is_of_definiteness(error: &SolveError) -> bool {
-    matches!(error, SolveError::Amg(_) | SolveError::Linalg(LinalgError::Diagonal { .. }))
-        && !error.is_device_trouble()
+    /// Returns whether a matrix is not positive definite enough for a preconditioner. On several ranks these are the errors that
+    /// all of them have.
+    fn is_of_definiteness(&self, error: &SolveError) -> bool {
+        match error {
+            SolveError::Linalg(LinalgError::Diagonal { .. })
+            | SolveError::Amg(AmgError::Indefinite { .. }) => true,
+            SolveError::Amg(_) => self.domain.is_whole() && !error.is_device_trouble(),
+            _ => false,
+        }
+    }
 }
 
 /// Returns whether a coefficient has no admissible value, which another function may mend.
@@ -294,7 +307,7 @@ fn is_of_values(error: &FemError) -> bool {
     matches!(error, FemError::Form(NotFinite { .. } | Indefinite { .. } | Negative { .. }))
 }
 
-impl<D: SolveDevice> NonlinearEquation<D> for DiscreteEquation<'_, D> {
+impl<D: RankDevice> NonlinearEquation<D> for DiscreteEquation<'_, D> {
     type Error = SolveError;
 
     fn residual(&mut self, u: &Buffer<f64, D>) -> Result<ResidualNorm, SolveError> {
@@ -305,11 +318,10 @@ impl<D: SolveDevice> NonlinearEquation<D> for DiscreteEquation<'_, D> {
             }
             filled => filled?,
         }
-        let device = &self.device;
+        let (domain, device) = (self.domain, self.domain.device);
         if let Some(at) = &mut self.at {
             device.copy(at, u)?;
         }
-        let norm = |v: &Buffer<f64, D>| Ok::<f64, LinalgError>(device.dot(v, v)?.sqrt());
         device.copy(&mut self.residual, self.tangent.rhs())?;
         let mut change = None;
         if let Some(stage) = &self.stage {
@@ -320,26 +332,26 @@ impl<D: SolveDevice> NonlinearEquation<D> for DiscreteEquation<'_, D> {
             self.tangent.operator().apply(&mut self.product, &stage.before)?;
             self.given.clear(&mut self.product)?;
             device.axpby(&mut self.product, 1.0, &self.residual, -1.0)?;
-            change = Some(norm(&self.product)?);
+            change = Some(domain.norm(&self.product)?);
         }
         self.tangent.operator().apply(&mut self.product, u)?;
         self.given.clear(&mut self.product)?;
-        self.terms = norm(&self.residual)?.max(norm(&self.product)?);
+        self.terms = domain.norm(&self.residual)?.max(domain.norm(&self.product)?);
         let size = change.map_or(self.terms, |change| change.max(f64::EPSILON * self.terms));
         device.axpby(&mut self.residual, -1.0, &self.product, 1.0)?;
-        Ok(ResidualNorm { norm: norm(&self.residual)?, size })
+        Ok(ResidualNorm { norm: domain.norm(&self.residual)?, size })
     }
 
     fn rounding(&mut self, u: &Buffer<f64, D>, at: ResidualNorm) -> Result<f64, SolveError> {
         if at.norm > LARGEST_ROUNDING * self.terms {
             return Ok(0.0);
         }
-        let (device, n) = (&self.device, u.len());
+        let (device, n) = (self.domain.device, u.len());
         let mut signed = Buffer::zeros(device, n).map_err(LinalgError::from)?;
         device.scale_by(&mut signed, &rounding::signs(device, n)?, u)?;
         self.tangent.operator().apply(&mut self.product, &signed)?;
         self.given.clear(&mut self.product)?;
-        Ok(rounding::of_terms(device.dot(&self.product, &self.product)?.sqrt().max(self.terms)))
+        Ok(rounding::of_terms(self.domain.norm(&self.product)?.max(self.terms)))
     }
 
     fn correction(
@@ -353,13 +365,17 @@ impl<D: SolveDevice> NonlinearEquation<D> for DiscreteEquation<'_, D> {
                 self.make_preconditioner()?;
             }
             let system = (self.tangent.operator(), &self.residual);
-            match self.linear.solve(delta, system, tolerance, self.is_interrupted)? {
+            match self.linear.solve(&self.domain.comm, delta, system, tolerance, self.is_interrupted)? {
                 Solved::Done(outcome) => {
                     return Ok(CorrectionOutcome { iterations: outcome.iterations + before, ..outcome });
                 }
                 Solved::NeedsPreconditioner(iterations) => before += iterations,
             }
         }
+    }
+
+    fn norm(&self, v: &Buffer<f64, D>) -> Result<f64, SolveError> {
+        Ok(self.domain.norm(v)?)
     }
 
     fn is_linear(&self) -> bool {

@@ -1,16 +1,17 @@
 //! Linear solves of nonlinear iterations: the preconditioner is kept while it works, and GMRES takes over if
 //! conjugate gradients fail.
 
+use femtile_comm::Comm;
 use femtile_device::Buffer;
 use femtile_fem::recovery::IsInterrupted;
 use femtile_linalg::krylov::Stop;
 use femtile_linalg::newton::CorrectionOutcome;
 use femtile_linalg::{LinearOperator, Preconditioner};
-use femtile_mesh::Mesh;
-use femtile_sparse::Csr;
 
-use crate::method::{SolveDevice, iterate};
-use crate::preconditioner::{Level, preconditioner};
+use super::tangent::Tangent;
+use crate::method::iterate;
+use crate::preconditioner::Level;
+use crate::ranks::RankDevice;
 use crate::{Method, PreconditionerConfig, Progress, SolveError, SolverConfig, Stages};
 
 /// Growth of iterations for each digit beyond which a preconditioner is made again.
@@ -26,13 +27,13 @@ impl Progress for Interruption<'_> {
 }
 
 /// A preconditioner with the iterations for each digit after its making.
-struct Kept<D: SolveDevice> {
+struct Kept<D: RankDevice> {
     preconditioner: Box<dyn Preconditioner<f64, D>>,
     per_digit: Option<f64>,
 }
 
 /// The solver of linearized equations.
-pub(crate) struct TangentSolver<D: SolveDevice> {
+pub(crate) struct TangentSolver<D: RankDevice> {
     /// Its tolerance is that of the solve at hand, its method the one that works.
     config: SolverConfig,
     kept: Option<Kept<D>>,
@@ -40,7 +41,7 @@ pub(crate) struct TangentSolver<D: SolveDevice> {
     pub warnings: Vec<String>,
 }
 
-impl<D: SolveDevice> TangentSolver<D> {
+impl<D: RankDevice> TangentSolver<D> {
     /// Creates the solver; `auto` is resolved, and matrices that are not symmetric are left to GMRES.
     pub fn new(config: &SolverConfig, is_symmetric: bool) -> Self {
         let mut config = config.clone();
@@ -95,16 +96,10 @@ impl<D: SolveDevice> TangentSolver<D> {
         self.kept = None;
     }
 
-    /// Makes the preconditioner from a matrix, that of linear elements on `mesh` if there is one.
-    pub fn make(
-        &mut self,
-        device: &D,
-        mesh: Option<&Mesh>,
-        matrix: &mut Csr<f64, D>,
-    ) -> Result<(), SolveError> {
+    /// Makes the preconditioner from the matrix of a linearization. Collective.
+    pub fn make(&mut self, tangent: &mut Tangent<'_, D>) -> Result<(), SolveError> {
         let mut warnings = Vec::new();
-        let (made, levels) =
-            preconditioner(device, &self.config.preconditioner, mesh, matrix, &mut warnings)?;
+        let (made, levels) = tangent.preconditioning(&self.config, &mut warnings)?;
         for warning in warnings {
             if !self.warnings.contains(&warning) {
                 self.warnings.push(warning);
@@ -114,9 +109,10 @@ impl<D: SolveDevice> TangentSolver<D> {
         Ok(())
     }
 
-    /// Solves $A x = b$ from zero with the preconditioner that is kept.
+    /// Solves $A x = b$ from zero with the preconditioner that is kept. Collective.
     pub fn solve(
         &mut self,
+        comm: &Comm,
         x: &mut Buffer<f64, D>,
         (a, b): (&dyn LinearOperator<f64, D>, &Buffer<f64, D>),
         tolerance: f64,
@@ -127,7 +123,7 @@ impl<D: SolveDevice> TangentSolver<D> {
         let mut interruption = Interruption(is_interrupted);
         b.device().fill(x, 0.0)?;
         let system = (a, kept.preconditioner.as_ref());
-        let outcome = iterate(&self.config, x, system, b, &mut Stages::new(&mut interruption))?;
+        let outcome = iterate(&self.config, comm, x, system, b, &mut Stages::new(&mut interruption))?;
         let iterations = outcome.iterations;
         let is_new = kept.per_digit.is_none();
         let per_digit = iterations as f64 / (1.0 / tolerance).log10().max(0.3);

@@ -3,12 +3,14 @@
 use femtile_device::Buffer;
 use femtile_fem::{BoundaryCondition, Coefficient, FemError, Form, Slopes};
 use femtile_form::FormError;
-use femtile_linalg::LinalgError;
+use femtile_linalg::{LinalgError, LinearOperator};
 use femtile_sparse::csr::Offsets;
 use femtile_sparse::{Csr, StoredMatrix};
 
+use super::domain::Domain;
 use super::tangent::Tangent;
 use crate::method::SolveDevice;
+use crate::ranks::RankDevice;
 use crate::{Discretization, NonlinearMethod, OperatorKind, SolveError, SolverConfig};
 
 /// Mass matrices of equations in time.
@@ -57,69 +59,66 @@ impl MassMatrix {
 }
 
 /// The mass matrix of a space.
-pub(crate) struct Mass<D: SolveDevice> {
+pub(crate) struct Mass<D: RankDevice> {
     product: Product<D>,
     /// Values on the pattern of the linearization, without couplings of Dirichlet unknowns.
     values: Buffer<f64, D>,
 }
 
-enum Product<D: SolveDevice> {
-    Matrix(Csr<f64, D>),
+enum Product<D: RankDevice> {
+    Matrix(Box<dyn LinearOperator<f64, D>>),
     Diagonal(Buffer<f64, D>),
 }
 
-impl<D: SolveDevice> Mass<D> {
-    /// Assembles the matrix of a problem's space with a capacity $c$: the integrals $\int c \varphi_i \varphi_j$.
-    pub fn new(
-        device: &D,
-        problem: &Discretization<'_>,
-        kind: MassMatrix,
-        capacity: &Coefficient,
-    ) -> Result<Self, SolveError> {
+impl<D: RankDevice> Mass<D> {
+    /// Assembles the matrix of a problem's space with a capacity $c$: the integrals $\int c \varphi_i \varphi_j$. Collective.
+    pub fn new(domain: &Domain<'_, D>, kind: MassMatrix, capacity: &Coefficient) -> Result<Self, SolveError> {
+        let (device, problem) = (domain.device, domain.problem);
         let conditions = problem.conditions[0].iter();
         let held: Vec<_> = conditions.map(|given| given.homogeneous().given_alone()).collect();
         let matrix = |conditions: &[BoundaryCondition]| -> Result<Csr<f64, D>, FemError> {
             let (own, zero) = (problem.form(0), &Coefficient::ZERO);
             let form = Form { sigma: zero, lambda: capacity, source: zero, conditions, ..own };
             let slopes = Slopes::default();
-            let mut tangent = Tangent::new(device, problem, form, &slopes, 0.0)?;
-            tangent.fill(0.0, &Buffer::zeros(device, problem.n_dofs())?)?;
+            let mut tangent = Tangent::new(domain, form, &slopes, 0.0)?;
+            tangent.fill_values(0.0, &domain.zeros()?)?;
             Ok(tangent.into_matrix())
         };
         let natural = matrix(&[])?;
         let pattern = matrix(&held)?;
         if kind == MassMatrix::Consistent {
             let values = Buffer::from_vec(device, pattern.values().to_host()?)?;
-            return Ok(Self { product: Product::Matrix(natural), values });
+            return Ok(Self { product: Product::Matrix(domain.operator_of(natural)?), values });
         }
+        // Of ghosts they are incomplete, and their rows are dropped.
         let sums = row_sums(&natural)?;
         let values = Buffer::from_vec(device, on_diagonal(&pattern, &sums.to_host()?)?)?;
-        Ok(Self { product: Product::Diagonal(sums), values })
+        Ok(Self { product: Product::Diagonal(domain.owned(sums)?), values })
     }
 
     /// $y = M x$.
     pub fn apply(&self, y: &mut Buffer<f64, D>, x: &Buffer<f64, D>) -> Result<(), LinalgError> {
         match &self.product {
-            Product::Matrix(matrix) => D::rows_operator(matrix).apply(y, x),
+            Product::Matrix(matrix) => matrix.apply(y, x),
             Product::Diagonal(sums) => x.device().scale_by(y, sums, x),
         }
     }
 }
 
 /// The term $\partial E / \partial t$ of an equation in time, $E_i = \int e(u) \varphi_i$ with $e(u) = \int_0^u c$.
-pub(crate) enum Storage<'a, D: SolveDevice> {
+pub(crate) enum Storage<'a, D: RankDevice> {
     /// $E = M u$ for a capacity c that does not depend on u.
     Linear(Mass<D>),
     Nonlinear(Box<Content<'a, D>>),
 }
 
-impl<D: SolveDevice> Storage<'_, D> {
+impl<D: RankDevice> Storage<'_, D> {
     /// Returns the values of its matrix on the pattern of the linearization, without couplings of Dirichlet
     /// unknowns.
     pub fn values(&self) -> &Buffer<f64, D> {
         match self {
             Self::Linear(mass) => &mass.values,
-            Self::Nonlinear(content) => content.linearized.matrix().values(),
+            Self::Nonlinear(content) => content.linearized.values(),
         }
     }
 }
@@ -133,40 +132,32 @@ pub(crate) struct ContentData {
 }
 
 impl ContentData {
-    /// Takes those of a problem; none if its capacity does not depend on u.
-    pub fn of(problem: &Discretization<'_>, method: NonlinearMethod) -> Option<Self> {
-        if !problem.capacity.uses_unknown() {
-            return None;
-        }
+    /// Takes those of a problem.
+    pub fn of(problem: &Discretization<'_>, method: NonlinearMethod) -> Self {
         let mean = problem.capacity.mean_from_zero();
         let slope = (method == NonlinearMethod::Newton).then(|| mean.slope());
         let conditions = problem.conditions[0].iter().map(BoundaryCondition::given_alone).collect();
         let slopes = Slopes { lambda: slope, ..Slopes::default() };
-        Some(Self { mean, slopes, conditions })
+        Self { mean, slopes, conditions }
     }
 }
 
 /// E of a capacity that depends on u, linearized as $A u - b$.
-pub(crate) struct Content<'a, D: SolveDevice> {
+pub(crate) struct Content<'a, D: RankDevice> {
     /// With all rows and columns, $b = 0$.
     natural: Tangent<'a, D>,
     /// With Dirichlet values eliminated.
     linearized: Tangent<'a, D>,
 }
 
-impl<'a, D: SolveDevice> Content<'a, D> {
+impl<'a, D: RankDevice> Content<'a, D> {
     /// Prepares the content of a problem, with conditions at a time.
-    pub fn new(
-        device: &D,
-        problem: &'a Discretization<'_>,
-        data: &'a ContentData,
-        time: f64,
-    ) -> Result<Self, FemError> {
+    pub fn new(domain: &'a Domain<'a, D>, data: &'a ContentData, time: f64) -> Result<Self, FemError> {
         let (ContentData { mean, slopes, conditions }, zero) = (data, &Coefficient::ZERO);
-        let form = Form { sigma: zero, lambda: mean, source: zero, conditions, ..problem.form(0) };
+        let form = Form { sigma: zero, lambda: mean, source: zero, conditions, ..domain.problem.form(0) };
         Ok(Self {
-            natural: Tangent::new(device, problem, Form { conditions: &[], ..form }, Slopes::NONE, time)?,
-            linearized: Tangent::new(device, problem, form, slopes, time)?,
+            natural: Tangent::new(domain, Form { conditions: &[], ..form }, Slopes::NONE, time)?,
+            linearized: Tangent::new(domain, form, slopes, time)?,
         })
     }
 
@@ -185,7 +176,7 @@ impl<'a, D: SolveDevice> Content<'a, D> {
         let device = y.device().clone();
         device.fill(y, 0.0)?;
         for (factor, u) in summands {
-            self.natural.fill(time, u).map_err(of_capacity)?;
+            self.natural.fill(time, u, None).map_err(of_capacity)?;
             self.natural.operator().apply(scratch, u)?;
             device.axpby(y, *factor, scratch, 1.0)?;
         }
@@ -194,7 +185,7 @@ impl<'a, D: SolveDevice> Content<'a, D> {
 
     /// Fills the linearization at a function.
     pub fn fill(&mut self, time: f64, u: &Buffer<f64, D>) -> Result<(), FemError> {
-        self.linearized.fill(time, u).map_err(of_capacity)
+        self.linearized.fill_values(time, u).map_err(of_capacity)
     }
 
     /// Returns b.

@@ -1,12 +1,13 @@
 //! Equations whose coefficients depend on u, by Newton's method or Picard's iteration, steady and in time.
 //!
 //! [`tangent`] is the linearization on a device, [`equation`] the residual with its linear solves, [`steady`] the problem
-//! without time; `transient/nonlinear.rs` has the stages of those in time.
+//! without time; `transient/nonlinear.rs` has the stages of those in time. A [`Domain`] is the mesh of a rank.
 //!
 //! `linear` keeps the preconditioner; checkpoints hold the point at which it was made. If the capacity depends on
 //! u, the content $E_i = \int e(u) \varphi_i$ stands for M u (`mass`).
 
 mod config;
+mod domain;
 mod equation;
 mod linear;
 mod mass;
@@ -19,13 +20,13 @@ use femtile_space::Space;
 
 use crate::Discretization;
 pub use config::{NonlinearConfig, NonlinearMethod};
+pub(crate) use domain::Domain;
 pub(crate) use equation::DiscreteEquation;
 pub use mass::MassMatrix;
 pub(crate) use mass::{Mass, lump, lump_within};
 pub use report::NonlinearReport;
-pub(crate) use report::Worst;
 pub(crate) use settings::{FORMAT_REASON, check, resolved};
-pub(crate) use steady::solve;
+pub(crate) use steady::{Newton, newton, prepared, solve, typical};
 pub(crate) use tangent::Derivatives;
 
 /// Returns the point of an unknown.

@@ -1,13 +1,13 @@
 //! Settings of nonlinear problems: what they do not take, and what `auto` stands for.
 
-use std::sync::Arc;
-
 use femtile_device::Cuda;
-use femtile_fem::{Coefficient, PointFunction};
+use femtile_fem::{BoundaryCondition, Coefficient, PointFunction};
 
 use crate::auto::{Circumstances, Solves};
 use crate::capacity::{check_values, plus_capacity};
-use crate::{Discretization, OperatorKind, PreconditionerConfig, SolveError, SolverConfig, Value, auto};
+use crate::discretization::ProblemData;
+use crate::plan::Plan;
+use crate::{Discretization, OperatorKind, SolveError, SolverConfig};
 
 impl Discretization<'_> {
     /// Returns whether a coefficient of the equation depends on u.
@@ -43,42 +43,27 @@ pub(crate) fn resolved(
     (at, shift): ((f64, f64), f64),
     (opened, n_threads): (Option<&Cuda>, usize),
 ) -> Result<(SolverConfig, String), SolveError> {
-    if problem.capacity.uses_unknown() {
-        check_values(problem.mesh, &frozen(&problem.capacity, at), &["equation".into(), "capacity".into()])?;
+    if problem.is_anywhere(problem.capacity.uses_unknown())? {
+        let path = ["equation".into(), "capacity".into()];
+        problem.agreed(check_values(problem.mesh, &frozen(&problem.capacity, at), &path))?;
     }
     let config = SolverConfig { operator: OperatorKind::Assembled, ..config.clone() };
-    if config.preconditioner != PreconditionerConfig::Auto {
-        let mut config = config;
-        config.preconditioner.take_format(config.format);
-        return Ok((config, "asked for".into()));
-    }
-    let frozen = Discretization {
+    let at_time = |conditions: &Vec<BoundaryCondition>| {
+        conditions.iter().map(|given| given.at_time(at.1)).collect::<Vec<_>>()
+    };
+    let frozen = problem.with(ProblemData {
         sigma: frozen(&problem.sigma, at),
         lambda: plus_capacity(&frozen(&problem.lambda, at), shift, &frozen(&problem.capacity, at)),
         capacity: Coefficient::Constant(1.0),
-        boundary: Arc::clone(&problem.boundary),
         sources: vec![Coefficient::Constant(0.0)],
-        conditions: problem
-            .conditions
-            .iter()
-            .map(|conditions| conditions.iter().map(|given| given.at_time(at.1)).collect())
-            .collect(),
-        config: problem.config,
-        space: None,
-        mesh: problem.mesh,
-        initial: Value::Number(0.0),
-        overlaps: Vec::new(),
-        inner_facets: Vec::new(),
-        node_overlaps: Vec::new(),
-        warnings: Vec::new(),
-        divided: None,
-    };
+        conditions: problem.conditions.iter().map(at_time).collect(),
+    });
+    // Without its space the choice is one for matrices.
+    let frozen = Discretization { space: None, ..frozen };
     let solves = if shift > 0.0 { Solves::Many } else { Solves::One };
-    let chosen =
-        auto::choose(&config, &frozen, None, Circumstances::new(opened.is_some(), n_threads, solves))?;
-    let mut config = SolverConfig { preconditioner: chosen.preconditioner, ..config };
-    config.preconditioner.take_format(config.format);
-    Ok((config, chosen.reason))
+    let circumstances = Circumstances::new(opened.is_some(), n_threads, solves);
+    let Plan { config, reason, .. } = Plan::of(&config, &frozen, None, circumstances)?;
+    Ok((config, reason))
 }
 
 /// Returns a coefficient at a value of u and a time, up to the direction of tensors.

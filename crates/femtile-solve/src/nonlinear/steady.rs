@@ -1,25 +1,24 @@
 //! Steady problems whose coefficients depend on u.
 
-use std::ops::ControlFlow;
 use std::sync::Mutex;
 
 use femtile_device::{Buffer, Cpu, Cuda};
 use femtile_fem::FemError;
 use femtile_fem::assembly::conditions_leave_a_constant;
 use femtile_linalg::LinalgError;
-use femtile_linalg::krylov::{Monitor, Stop};
-use femtile_linalg::newton::{Newton, NewtonConfig, NewtonOutcome, NewtonStop};
+use femtile_linalg::krylov::cg::CgOutcome;
+use femtile_linalg::newton::{self, NewtonConfig, NewtonOutcome, NewtonStop};
 use femtile_space::Space;
 
 use super::equation::DiscreteEquation;
 use super::report::{Worst, as_linear};
 use super::settings::{FORMAT_REASON, check, resolved};
 use super::tangent::Derivatives;
-use super::{NonlinearReport, place_of};
+use super::{Domain, NonlinearConfig, NonlinearReport};
 use crate::device::{Choice, Chosen};
+use crate::ranks::{Agreed, RankDevice};
 use crate::solution::Finished;
 use crate::system::SystemSummary;
-use crate::tensor::OperatorDevice;
 use crate::transient::nodal_values;
 use crate::{DeviceChoice, Discretization, Progress, Solution, SolveError, SolverConfig, Stage, Stages};
 
@@ -32,8 +31,6 @@ pub(crate) fn solve<'m>(
     opened: Option<Cuda>,
     stages: &mut Stages<'_>,
 ) -> Result<Solution<'m>, SolveError> {
-    check(config, &problem)?;
-    check_constant(&problem)?;
     let Choice { device, mut reason } = config.device.choose(opened, problem.n_dofs(), cpu.threads());
     let mut warnings = problem.warnings.clone();
     if let Chosen::Cuda(cuda) = device {
@@ -53,15 +50,46 @@ pub(crate) fn solve<'m>(
     Ok(Solution::new(problem, finished))
 }
 
+/// Checks a problem; returns the settings with the preconditioner that `auto` stands for, the reason, and the first iterate on
+/// the mesh of the rank. Collective if the mesh is distributed.
+pub(crate) fn prepared(
+    problem: &Discretization<'_>,
+    config: &SolverConfig,
+    gpu: (Option<&Cuda>, usize),
+) -> Result<(SolverConfig, String, Vec<f64>), SolveError> {
+    check(config, problem)?;
+    check_constant(problem)?;
+    let initial = nodal_values(problem, &problem.initial, &["equation".into(), "initial".into()]);
+    let initial = problem.agreed(initial)?;
+    let at = (typical(problem, &initial)?, f64::NAN);
+    let (config, reason) = resolved(config, problem, (at, 0.0), gpu)?;
+    Ok((config, reason, initial))
+}
+
+/// Returns the mean of values on the mesh of the rank, or of all ranks of a distributed mesh. Collective then.
+pub(crate) fn typical(problem: &Discretization<'_>, values: &[f64]) -> Result<f64, LinalgError> {
+    let mut sums = [values.iter().sum::<f64>(), values.len() as f64];
+    if let Some(divided) = &problem.divided {
+        sums = divided.sum(sums)?;
+    }
+    Ok(sums[0] / sums[1].max(1.0))
+}
+
 /// Refuses a problem that leaves a constant open.
 fn check_constant(problem: &Discretization<'_>) -> Result<(), SolveError> {
     let (lambda, source) = (&problem.lambda, &problem.sources[0]);
-    if lambda.as_constant() != Some(0.0) || source.uses_unknown() {
+    if problem.is_anywhere(lambda.as_constant() != Some(0.0) || source.uses_unknown())? {
         return Ok(());
     }
     let space = Space::of(problem.mesh, problem.space())?;
-    let leaves_a_constant = conditions_leave_a_constant(&space, &problem.form(0).holding_conditions()?)?;
-    if !leaves_a_constant {
+    let holding = problem.form(0).holding_conditions();
+    let leaves_a_constant = holding.and_then(|holding| conditions_leave_a_constant(&space, &holding));
+    let leaves_a_constant = match (&problem.divided, leaves_a_constant) {
+        // A piece of a part is held by other parts.
+        (Some(_), Err(FemError::Floating { .. })) => Ok(false),
+        (_, found) => found,
+    };
+    if problem.is_anywhere(!problem.agreed(leaves_a_constant.map_err(SolveError::from))?)? {
         return Ok(());
     }
     let message =
@@ -69,24 +97,22 @@ fn check_constant(problem: &Discretization<'_>) -> Result<(), SolveError> {
     Err(SolveError::setting(&["boundary".into()], message))
 }
 
-/// Passes iterations on and stops when the user asks.
-struct Watch<'c, 'p> {
-    progress: &'c Mutex<&'p mut dyn Progress>,
-    tolerance: f64,
-}
+/// The progress of a solve, which linear solves ask as well.
+struct Shared<'c, 'p>(&'c Mutex<&'p mut dyn Progress>);
 
-impl Monitor for Watch<'_, '_> {
-    fn iteration(&mut self, iteration: usize, relative_residual: f64) -> ControlFlow<Stop> {
-        let Ok(mut progress) = self.progress.lock() else { return ControlFlow::Continue(()) };
-        progress.iteration(iteration, relative_residual, self.tolerance);
-        match progress.is_interrupted() {
-            true => ControlFlow::Break(Stop::Interrupted),
-            false => ControlFlow::Continue(()),
+impl Progress for Shared<'_, '_> {
+    fn iteration(&mut self, iteration: usize, relative_residual: f64, tolerance: f64) {
+        if let Ok(mut progress) = self.0.lock() {
+            progress.iteration(iteration, relative_residual, tolerance);
         }
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.0.lock().is_ok_and(|progress| progress.is_interrupted())
     }
 }
 
-fn solve_on<D: OperatorDevice>(
+fn solve_on<D: RankDevice>(
     (device, opened): (&D, Option<&Cuda>),
     cpu: &Cpu,
     config: &SolverConfig,
@@ -94,42 +120,62 @@ fn solve_on<D: OperatorDevice>(
     stages: &mut Stages<'_>,
 ) -> Result<Finished, SolveError> {
     stages.begin(Stage::Assemble)?;
-    let path = ["equation".into(), "initial".into()];
-    let initial = nodal_values(problem, &problem.initial, &path)?;
-    let typical = initial.iter().sum::<f64>() / initial.len().max(1) as f64;
-    let gpu = (opened, cpu.threads());
-    let (config, preconditioner_reason) = resolved(config, problem, ((typical, f64::NAN), 0.0), gpu)?;
-    let derivatives = Derivatives::of(problem, config.nonlinear.method);
+    let (config, preconditioner_reason, initial) = prepared(problem, config, (opened, cpu.threads()))?;
+    let found = newton(&Domain::whole(device, problem), initial, &config, stages)?;
+    let Newton { u, outcome, parts, warnings: of_solve, config, report } = found;
+    let (done, reasons) = ((vec![u], outcome), [reason, &preconditioner_reason]);
+    let warnings = [warnings, &of_solve].concat();
+    let mut finished = Finished::of_parts(device, &config, done, parts, reasons, warnings);
+    finished.nonlinear = Some(report);
+    Ok(finished)
+}
+
+/// The result of Newton's method for a steady problem.
+pub(crate) struct Newton {
+    /// The values at the owned unknowns.
+    pub u: Vec<f64>,
+    pub outcome: CgOutcome,
+    pub parts: SystemSummary,
+    pub warnings: Vec<String>,
+    /// The settings with the method of the linear solves.
+    pub config: SolverConfig,
+    pub report: NonlinearReport,
+}
+
+/// Solves a steady problem by Newton's method from the values at the owned unknowns. Collective.
+pub(crate) fn newton<D: RankDevice>(
+    domain: &Domain<'_, D>,
+    initial: Vec<f64>,
+    config: &SolverConfig,
+    stages: &mut Stages<'_>,
+) -> Result<Newton, SolveError> {
+    let derivatives = Derivatives::of(domain, config.nonlinear.method)?;
     stages.begin(Stage::Solve)?;
-    let tolerance = config.nonlinear.tolerance;
+    let NonlinearConfig { tolerance, max_iterations, method } = config.nonlinear;
     let progress = Mutex::new(stages.progress());
-    let is_interrupted = || progress.lock().is_ok_and(|progress| progress.is_interrupted());
+    let is_interrupted = || Shared(&progress).is_interrupted();
     let at = (f64::NAN, None);
-    let mut equation = DiscreteEquation::new(device, problem, &derivatives, &config, at, &is_interrupted)?;
-    let mut u = Buffer::from_vec(device, initial).map_err(LinalgError::from)?;
+    let mut equation = DiscreteEquation::new(domain, &derivatives, config, at, &is_interrupted)?;
+    let mut u = Buffer::from_vec(domain.device, initial).map_err(LinalgError::from)?;
     equation.given.impose(&mut u)?;
-    let max_iterations = config.nonlinear.max_iterations;
-    let newton = Newton::new(NewtonConfig {
+    let newton = newton::Newton::new(NewtonConfig {
         tolerance,
         checks_correction: true,
         max_iterations,
         ..NewtonConfig::default()
     });
-    let mut watch = Watch { progress: &progress, tolerance };
-    let outcome = newton.solve(&mut equation, &mut u, &mut watch)?;
+    // The time limit is that of each linear solve.
+    let watched = SolverConfig { tolerance, time_limit: None, ..config.clone() };
+    let mut shared = Shared(&progress);
+    let mut agreed = Agreed::new(&domain.comm, &watched, &mut shared).in_each_iteration();
+    let outcome = newton.solve(&mut equation, &mut u, &mut agreed)?;
+    agreed.ended()?;
     if let (NewtonStop::Undefined, Some(error)) = (outcome.stop, equation.refusal.take()) {
         return Err(error.into());
     }
-    let values = u.to_host().map_err(LinalgError::from)?;
-    let mut warnings = warnings.to_vec();
-    warnings.append(&mut equation.linear.warnings);
+    let mut warnings = std::mem::take(&mut equation.linear.warnings);
     if outcome.stop != NewtonStop::Converged {
-        let worst = equation.worst(&u)?.map(|(unknown, residual)| Worst {
-            unknown,
-            point: place_of(problem, unknown),
-            value: values[unknown],
-            residual,
-        });
+        let worst = equation.worst(&u)?;
         warnings.push(warning(&outcome, worst, equation.refusal.as_ref()));
     }
     let parts = SystemSummary {
@@ -140,15 +186,14 @@ fn solve_on<D: OperatorDevice>(
         geometries: Vec::new(),
         has_full_start: false,
     };
-    let (done, reasons) = ((vec![values], as_linear(&outcome)), [reason, &preconditioner_reason]);
-    let used = equation.linear.config().clone();
-    let mut finished = Finished::of_parts(device, &used, done, parts, reasons, warnings);
-    finished.nonlinear = Some(NonlinearReport {
-        method: config.nonlinear.method,
-        iterations: outcome.iterations,
-        residuals: outcome.residuals,
-    });
-    Ok(finished)
+    Ok(Newton {
+        u: u.to_host().map_err(LinalgError::from)?,
+        parts,
+        warnings,
+        config: equation.linear.config().clone(),
+        outcome: as_linear(&outcome),
+        report: NonlinearReport { method, iterations: outcome.iterations, residuals: outcome.residuals },
+    })
 }
 
 fn warning(outcome: &NewtonOutcome, worst: Option<Worst>, refusal: Option<&FemError>) -> String {

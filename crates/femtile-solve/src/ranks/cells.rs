@@ -14,10 +14,10 @@ use std::sync::Arc;
 
 use femtile_comm::{Comm, DistributedOperator, GhostedProduct, LocalUnknowns, OwnedRows};
 use femtile_device::cpu::vector::Lanes;
-use femtile_device::{Cpu, Scalar, parallel};
+use femtile_device::{Cpu, Device, Scalar, parallel};
 use femtile_fem::tensor::{CellMatrices, TensorProblem, assemble};
 use femtile_fem::{Constraints, FemError, Form};
-use femtile_linalg::precondition::Diagonal;
+use femtile_linalg::precondition::{ByComponent, Diagonal};
 use femtile_linalg::vector::VectorKernels;
 use femtile_linalg::{LinalgError, LinearOperator};
 use femtile_matrix_free::{CellRule, MetricEvaluation};
@@ -26,6 +26,7 @@ use femtile_space::TensorSpace;
 use femtile_sparse::csr::Csr;
 use femtile_sum_factorization::SumFactorization;
 
+use super::data::on_part;
 use super::degrees;
 use super::device::{RankCells, RankDevice};
 use super::mesh_on_ranks::WholeSpace;
@@ -34,6 +35,7 @@ use super::rows::{Fixed, agreed, balance, nothing};
 use super::system::{DistributedSystem, RankUnknowns, without_constants};
 use crate::discretization::Discretization;
 use crate::preconditioner::Preconditioning;
+use crate::right_side::interleaved;
 use crate::system::SystemSummary;
 use crate::tensor::{self, Boxes, geometric};
 use crate::{PreconditionerConfig, SolveError, SolverConfig, Stage, Stages};
@@ -43,7 +45,10 @@ const DOFS: usize = 1 << 14;
 /// Fewest rows that a thread sorts.
 const ROWS: usize = 256;
 
-/// A problem on the part of a rank, and which of its unknowns the rank owns.
+/// A part, a space on it, and the form of a component.
+pub(super) type PartForm<'a> = (&'a MeshPart, &'a TensorSpace<'a>, Form<'a>);
+
+/// One component of a problem on the part of a rank, and which of its unknowns the rank owns.
 pub(super) struct PartProblem<'a> {
     /// The problem with all Dirichlet values on the part; none if the rank owns no node.
     pub problem: Option<TensorProblem<'a>>,
@@ -57,16 +62,25 @@ pub(super) struct PartProblem<'a> {
 
 impl<'a> PartProblem<'a> {
     /// Evaluates a form on the space of the part, which has the same degree as `whole`. Collective.
-    pub fn new(
-        comm: &Comm,
-        whole: WholeSpace<'_>,
-        own: Option<(&'a MeshPart, &'a TensorSpace<'a>, Form<'a>)>,
-    ) -> Result<Self, SolveError> {
+    pub fn new(comm: &Comm, whole: WholeSpace<'_>, own: Option<PartForm<'a>>) -> Result<Self, SolveError> {
         let of_rank = own.map(|(part, space, _)| (part, space));
         let numbering =
             of_rank.map_or_else(Numbering::none, |(part, space)| Numbering::new(part, space, comm.rank()));
         let owned = owned_of_problem(&numbering, whole, of_rank);
-        let unknowns = Arc::new(numbering.joined(comm, of_rank)?);
+        Self::on(comm, Arc::new(numbering.joined(comm, of_rank)?), owned, own)
+    }
+
+    /// As [`PartProblem::new`], for another component on the same unknowns. Collective.
+    fn of_component(&self, comm: &Comm, own: Option<PartForm<'a>>) -> Result<Self, SolveError> {
+        Self::on(comm, Arc::clone(&self.unknowns), self.owned.clone(), own)
+    }
+
+    fn on(
+        comm: &Comm,
+        unknowns: Arc<LocalUnknowns>,
+        owned: Vec<u32>,
+        own: Option<PartForm<'a>>,
+    ) -> Result<Self, SolveError> {
         let evaluated = own.map(|(part, space, form)| {
             TensorProblem::local(space, &form)
                 .map_err(|error| error.in_global_numbers(&part.cells, &part.nodes))
@@ -79,10 +93,21 @@ impl<'a> PartProblem<'a> {
         Ok(Self { problem, part: own.map(|(part, ..)| part), is_held, unknowns, owned })
     }
 
-    /// Makes the matrix-free operator of the part; none if the rank owns nothing.
+    /// Returns the right side of the owned unknowns, with Dirichlet values lifted. Collective.
+    fn rhs<D: Device>(&self, device: &D, rule: CellRule) -> Result<Vec<f64>, SolveError> {
+        let lifted = self.problem.as_ref().map(|problem| problem.lift_by_cells(device, rule)).transpose();
+        let lifted = agreed(self.unknowns.halo().comm(), lifted.map_err(SolveError::from))?;
+        match lifted {
+            Some(system) => Ok(self.unknowns.restrict_to_owned(&system.rhs.host_view()?)),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// Makes the matrix-free operator of the part for several components; none if the rank owns nothing.
     pub fn operator<T: SumFactorization + Lanes, D: RankCells<T>>(
         &self,
         (cpu, device): (&Cpu, &D),
+        components: usize,
         rule: CellRule,
         metric: Option<MetricEvaluation>,
     ) -> Result<Option<D::Operator>, SolveError> {
@@ -90,7 +115,7 @@ impl<'a> PartProblem<'a> {
         // Vectors are in the order of owned unknowns, so they need no permutation.
         let unknowns = &self.unknowns;
         let numbers = (unknowns.positions(), [unknowns.halo().first_export(), unknowns.owned().len()]);
-        let made = device.local_matrix_free(cpu, problem, (rule, metric), numbers);
+        let made = device.local_matrix_free(cpu, problem, components, (rule, metric), numbers);
         Ok(Some(made.map_err(|error| tensor::of_metric(self.in_global_numbers(error)))?))
     }
 
@@ -105,10 +130,11 @@ impl<'a> PartProblem<'a> {
         }
     }
 
-    /// Returns the owned rows of the part's operator. Collective.
+    /// Returns the owned rows of the part's operator for several components. Collective.
     pub fn rows<T: SumFactorization + Lanes, D: RankCells<T>>(
         &self,
         device: &D,
+        components: usize,
         operator: Option<D::Operator>,
     ) -> Result<Box<dyn LinearOperator<T, D>>, LinalgError> {
         let unknowns = Arc::clone(&self.unknowns);
@@ -118,22 +144,27 @@ impl<'a> PartProblem<'a> {
         match operator {
             Some(operator) => {
                 let rows = D::into_rows(operator, !sums_rows)?;
-                Ok(Box::new(GhostedProduct::new(rows, Arc::clone(unknowns.halo()))?))
+                let halo = match components {
+                    1 => Arc::clone(unknowns.halo()),
+                    n => Arc::new(unknowns.halo().of_components(n)),
+                };
+                Ok(Box::new(GhostedProduct::new(rows, halo)?))
             }
             None => Ok(Box::new(DistributedOperator::new(Box::new(nothing::<T, D>(device)?), unknowns)?)),
         }
     }
 
-    /// Makes the Jacobi preconditioner of the owned rows. Errors name the unknown by its number in the space
-    /// of the problem.
+    /// Makes the Jacobi preconditioner of the owned rows, of some components for each unknown. Errors name the
+    /// unknown by its number in the space of the problem.
     pub fn inverse_diagonal<T: Scalar, D: VectorKernels<T>>(
         &self,
         device: &D,
         diagonal: Vec<T>,
     ) -> Result<Diagonal<T, D>, SolveError> {
+        let components = diagonal.len() / self.owned.len().max(1);
         Diagonal::of_entries(device, diagonal).map_err(|error| match error {
             LinalgError::Diagonal { row, value } => {
-                LinalgError::Diagonal { row: self.owned[row] as usize, value }.into()
+                LinalgError::Diagonal { row: self.owned[row / components] as usize, value }.into()
             }
             other => other.into(),
         })
@@ -219,76 +250,74 @@ pub(super) fn system<D: RankDevice>(
     stages: &mut Stages<'_>,
 ) -> Result<DistributedSystem<D>, SolveError> {
     let whole = spaces.whole;
-    let made = match whole {
-        // The space of the problem is that of the part.
-        WholeSpace::Divided(..) => None,
-        WholeSpace::Kept(_) => part.map(|part| TensorSpace::new(&part.mesh, whole.degree())),
+    let components = problem.n_components();
+    let of_part = on_part(comm, (problem, &fixed.winners), part)?;
+    let own = |component: usize| {
+        let of_part = of_part.as_ref()?;
+        Some((part?, of_part.space()?, of_part.form(component)))
     };
-    let made = agreed(comm, made.transpose().map_err(SolveError::from))?;
-    let space = made.as_ref().or_else(|| problem.space().filter(|_| problem.divided.is_some()));
-    let data = part.map(|part| fixed.data(problem, part));
-    let own = match (part, space, &data) {
-        (Some(part), Some(space), Some(data)) => Some((part, space, data.form(part))),
-        _ => None,
-    };
-    let on_part = PartProblem::new(comm, whole, own)?;
+    let first = PartProblem::new(comm, whole, own(0))?;
     let nodes = part.map_or(&[][..], |part| &part.nodes[..part.n_owned]);
-    let held = nodes.iter().copied().zip(on_part.is_held.iter().copied());
+    let held = nodes.iter().copied().zip(first.is_held.iter().copied());
     let is_pure_neumann = fixed.leaves_a_constant(comm, problem.mesh, held)?;
     let rule = tensor::rule(problem.config.quadrature);
     let mut unknowns = RankUnknowns {
-        given: given(&on_part),
-        part: Some(Arc::clone(&on_part.unknowns)),
+        components,
+        given: given((&first, 0), components),
         is_pure_neumann,
-        ..RankUnknowns::new(on_part.owned.clone(), Arc::clone(on_part.unknowns.halo()))
+        ..RankUnknowns::new(first.owned.clone(), Arc::clone(&first.unknowns))
     };
     let n = whole.n_dofs();
-    let mut balanced = |rhs: &mut Vec<f64>| -> Result<(), SolveError> {
+    let balanced = |mut rhs: Vec<f64>, unknowns: &mut RankUnknowns| -> Result<Vec<f64>, SolveError> {
         if is_pure_neumann {
-            unknowns.imbalance = balance(comm, rhs, n)?;
+            unknowns.imbalance = balance(comm, &mut rhs, n)?.max(unknowns.imbalance);
         }
-        Ok(())
+        Ok(rhs)
     };
     if config.is_assembled() {
-        let made = stages.with_fractions(|progress| on_part.assembled(cpu, rule, progress));
-        let (matrix, mut rhs) = agreed(comm, made)?;
-        balanced(&mut rhs)?;
+        let made = stages.with_fractions(|progress| first.assembled(cpu, rule, progress));
+        let (matrix, rhs) = agreed(comm, made)?;
+        let rhs = balanced(rhs, &mut unknowns)?;
         stages.begin(Stage::Setup)?;
         return DistributedSystem::of_matrix(device, config, (device.rows(matrix)?, rhs), unknowns, n);
     }
-    let cells = agreed(comm, on_part.operator::<f64, D>((cpu, device), rule, config.metric))?;
-    let lifted = match (&cells, &on_part.problem) {
-        (Some(_), Some(problem)) => Some(problem.lift_by_cells(device, rule)),
-        _ => None,
-    };
-    let lifted = agreed(comm, lifted.transpose().map_err(SolveError::from))?;
-    let mut rhs = match lifted {
-        Some(system) => on_part.unknowns.restrict_to_owned(&system.rhs.host_view()?),
-        None => Vec::new(),
-    };
-    balanced(&mut rhs)?;
+    let cells = agreed(comm, first.operator::<f64, D>((cpu, device), components, rule, config.metric))?;
+    let mut parts = vec![balanced(first.rhs(device, rule)?, &mut unknowns)?];
+    for component in 1..components {
+        let of_component = first.of_component(comm, own(component))?;
+        unknowns.given.extend(given((&of_component, component), components));
+        parts.push(balanced(of_component.rhs(device, rule)?, &mut unknowns)?);
+    }
+    let rhs = interleaved(parts);
     stages.begin(Stage::Setup)?;
+    let n_owned = first.owned.len();
+    let of_all = |one: Preconditioning<D>| -> Result<Preconditioning<D>, LinalgError> {
+        match components {
+            1 => Ok(one),
+            _ => Ok((Box::new(ByComponent::new(device, one.0, (n_owned, components))?), one.1)),
+        }
+    };
     let mut warnings = Vec::new();
     let (preconditioner, levels): Preconditioning<D> = match (&config.preconditioner, spaces.boxes) {
         (PreconditionerConfig::None, _) => (Box::new(Diagonal::identity(device, rhs.len())?), Vec::new()),
         (PreconditionerConfig::Gmg(options), Some(boxes)) => {
-            geometric::of_ranks((device, comm), (options, config.method), boxes, &on_part.owned)?
+            of_all(geometric::of_ranks((device, comm), (options, config.method), boxes, &first.owned)?)?
         }
         (PreconditionerConfig::Gmg(_), None) => {
             return Err(geometric::refuse("needs a mesh that is divided by layers of its cells"));
         }
         (PreconditionerConfig::Pmg(options), _) => {
             let below = &spaces.below;
-            let levels = degrees::Problems { finest: &on_part, own, below, rule };
+            let levels = degrees::Problems { finest: &first, own: own(0), below, rule };
             let made = degrees::preconditioner((cpu, device, comm), options, &levels, &mut warnings)?;
-            without_constants(device, made, comm, (n, is_pure_neumann), rhs.len())?
+            of_all(without_constants(device, made, comm, (n, is_pure_neumann), n_owned)?)?
         }
         _ => {
-            let diagonal = on_part.diagonal::<f64, D>(cells.as_ref())?;
-            (Box::new(agreed(comm, on_part.inverse_diagonal(device, diagonal))?), Vec::new())
+            let diagonal = first.diagonal::<f64, D>(cells.as_ref())?;
+            (Box::new(agreed(comm, first.inverse_diagonal(device, diagonal))?), Vec::new())
         }
     };
-    let parts = SystemSummary {
+    let summary = SystemSummary {
         format: "matrix-free".into(),
         format_reason: None,
         levels,
@@ -296,17 +325,18 @@ pub(super) fn system<D: RankDevice>(
         geometries: Vec::new(),
         has_full_start: false,
     };
-    let operator = on_part.rows::<f64, D>(device, cells)?;
-    Ok(DistributedSystem { operator, preconditioner, rhs, parts, warnings, unknowns })
+    let operator = first.rows::<f64, D>(device, components, cells)?;
+    Ok(DistributedSystem { operator, preconditioner, rhs, parts: summary, warnings, unknowns })
 }
 
-/// Rows with Dirichlet values, and these values.
-fn given(on_part: &PartProblem<'_>) -> Vec<(u32, f64)> {
+/// Entries of vectors with Dirichlet values of a component of several, and these values.
+fn given((on_part, component): (&PartProblem<'_>, usize), components: usize) -> Vec<(u32, f64)> {
     let Some(problem) = &on_part.problem else { return Vec::new() };
     let owned = on_part.unknowns.owned();
     let pieces = parallel::map(owned.len().div_ceil(DOFS), 1, |piece| {
         let rows = piece * DOFS..owned.len().min((piece + 1) * DOFS);
-        let value = |row: usize| Some((row as u32, problem.constraints().value(owned[row] as usize)?));
+        let entry = |row: usize| (row * components + component) as u32;
+        let value = |row: usize| Some((entry(row), problem.constraints().value(owned[row] as usize)?));
         rows.filter_map(value).collect::<Vec<_>>()
     });
     pieces.concat()

@@ -21,12 +21,12 @@ use crate::SolveError;
 pub(crate) enum Values<'a> {
     /// At the owned nodes.
     AtNodes(&'a [f64]),
-    /// In a space on the cells of the rank.
-    InCells(&'a TensorSpace<'a>, &'a [f64]),
+    /// Of each component in a space on the cells of the rank.
+    InCells(&'a TensorSpace<'a>, &'a [Vec<f64>]),
 }
 
-/// The global mesh, its boundary facets and the values of a solution.
-pub(crate) type AllOfMesh = (Mesh, Arc<BoundaryFacets>, Vec<f64>);
+/// The global mesh, its boundary facets and the components of a solution.
+pub(crate) type AllOfMesh = (Mesh, Arc<BoundaryFacets>, Vec<Vec<f64>>);
 
 /// Gathers a mesh and values on the first rank; returns none on the others. Collective.
 ///
@@ -60,24 +60,30 @@ pub(crate) fn collect(
         0 => Ok(values.of_rank(mesh)),
         _ => From { comm, rank }.array(),
     };
-    let values = match values {
-        Values::AtNodes(_) => at_nodes(whole.n_nodes(), &places, of_rank)?,
-        Values::InCells(space, _) => in_space(&TensorSpace::new(&whole, space.degree())?, &places, of_rank)?,
+    let components = match values {
+        Values::AtNodes(_) => vec![at_nodes(whole.n_nodes(), &places, of_rank)?],
+        Values::InCells(space, components) => {
+            let space = TensorSpace::new(&whole, space.degree())?;
+            in_space(&space, components.len(), &places, of_rank)?
+        }
     };
-    Ok(Some((whole, Arc::new(boundary), values)))
+    Ok(Some((whole, Arc::new(boundary), components)))
 }
 
 impl Values<'_> {
-    /// The values of a rank by node, or cell after cell.
+    /// The values of a rank by node, or cell after cell of each component.
     fn of_rank(&self, mesh: &DistributedMesh) -> Vec<f64> {
-        let (space, u) = match self {
+        let (space, components) = match self {
             Values::AtNodes(values) => return values.to_vec(),
-            Values::InCells(space, u) => (space, u),
+            Values::InCells(space, components) => (space, components),
         };
-        let mut all = Vec::with_capacity(space.dofs_per_cell() * mesh.own().cells.len());
+        let n_values = space.dofs_per_cell() * mesh.own().cells.len();
+        let mut all = Vec::with_capacity(n_values * components.len());
         let mut cells = CellDofs::new(space);
-        for cell in 0..space.n_cells() {
-            all.extend(cells.of(cell).iter().map(|&dof| u[dof as usize]));
+        for u in *components {
+            for cell in 0..space.n_cells() {
+                all.extend(cells.of(cell).iter().map(|&dof| u[dof as usize]));
+            }
         }
         all
     }
@@ -100,25 +106,29 @@ fn at_nodes(
     Ok(all)
 }
 
-/// Values in the global space from those of the cells of each rank.
+/// Values of `n` components in the global space from those of the cells of each rank.
 fn in_space(
     space: &TensorSpace<'_>,
+    n: usize,
     places: &[Vec<u32>],
     of_rank: impl Fn(usize) -> Result<Vec<f64>, LinalgError>,
-) -> Result<Vec<f64>, LinalgError> {
-    let mut all = vec![0.0; space.n_dofs()];
+) -> Result<Vec<Vec<f64>>, LinalgError> {
+    let mut components = vec![vec![0.0; space.n_dofs()]; n];
     let mut of_cells = CellDofs::new(space);
     for (rank, cells) in places.iter().enumerate() {
         let values = of_rank(rank)?;
-        if cells.len() * space.dofs_per_cell() != values.len() {
+        if cells.len() * space.dofs_per_cell() * n != values.len() {
             return Err(truncated(rank));
         }
-        for (&cell, values) in cells.iter().zip(values.chunks_exact(space.dofs_per_cell())) {
-            let dofs = of_cells.of(cell as usize);
-            dofs.iter().zip(values).for_each(|(&dof, &value)| all[dof as usize] = value);
+        let mut values = values.chunks_exact(space.dofs_per_cell());
+        for all in &mut components {
+            for (&cell, values) in cells.iter().zip(&mut values) {
+                let dofs = of_cells.of(cell as usize);
+                dofs.iter().zip(values).for_each(|(&dof, &value)| all[dof as usize] = value);
+            }
         }
     }
-    Ok(all)
+    Ok(components)
 }
 
 /// Sends the share of a rank to the first one.

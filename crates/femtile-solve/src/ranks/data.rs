@@ -1,56 +1,66 @@
 //! The coefficients and conditions of a part of a mesh.
 
-use std::borrow::Cow;
 use std::collections::HashSet;
+use std::sync::Arc;
 
-use femtile_fem::{BoundaryCondition, Coefficient, Condition, Form};
+use femtile_comm::Comm;
+use femtile_fem::{BoundaryCondition, Coefficient, Condition};
 use femtile_mesh::partition::MeshPart;
+use femtile_space::TensorSpace;
 
+use super::rows::agreed;
+use crate::SolveError;
 use crate::discretization::Discretization;
 
-/// Coefficients and conditions by the cells, facets and nodes of a part.
-pub(crate) struct PartData<'p> {
-    sigma: Cow<'p, Coefficient>,
-    lambda: Cow<'p, Coefficient>,
-    source: Cow<'p, Coefficient>,
-    conditions: Vec<BoundaryCondition>,
+/// Returns a problem on the part of a rank; none if the rank has no part. Collective.
+pub(crate) fn on_part<'p>(
+    comm: &Comm,
+    (problem, winners): (&'p Discretization<'_>, &[Option<u32>]),
+    part: Option<&'p MeshPart>,
+) -> Result<Option<Discretization<'p>>, SolveError> {
+    let space = match (&problem.space, part) {
+        (Some(whole), Some(part)) if problem.divided.is_none() => {
+            TensorSpace::new(&part.mesh, whole.degree()).map(|space| Some(Arc::new(space)))
+        }
+        // The space of the problem is that of the part.
+        (own, _) => Ok(own.clone().map(|own| own as Arc<TensorSpace<'p>>)),
+    };
+    let space = agreed(comm, space.map_err(SolveError::from))?;
+    Ok(part.map(|part| problem.on_part(part, winners, space)))
 }
 
-impl<'p> PartData<'p> {
-    /// Takes the data of a problem that is stated on the part; `winners` has the condition of each facet of
-    /// it.
-    pub fn local(problem: &'p Discretization<'_>, winners: &[Option<u32>]) -> Self {
-        let form = problem.form(0);
-        let [sigma, lambda, source] =
-            [&problem.sigma, &problem.lambda, &problem.sources[0]].map(Cow::Borrowed);
-        let conditions = won(form.conditions, winners);
-        Self { sigma, lambda, source, conditions }
-    }
-
-    /// Restricts the data of a problem on the whole mesh to the part; `winners` has the condition of each
-    /// boundary facet of the whole mesh.
-    pub fn new(problem: &Discretization<'_>, winners: &[Option<u32>], part: &MeshPart) -> Self {
-        let whole = problem.form(0);
-        let [sigma, lambda, source] =
-            [whole.sigma, whole.lambda, whole.source].map(|given| Cow::Owned(given.on_cells(&part.cells)));
-        Self { sigma, lambda, source, conditions: conditions_of(whole.conditions, winners, part) }
-    }
-
-    /// Removes Dirichlet conditions.
-    pub fn natural(self) -> Self {
-        let is_natural = |given: &BoundaryCondition| given.condition.given_value().is_none();
-        Self { conditions: self.conditions.into_iter().filter(is_natural).collect(), ..self }
-    }
-
-    /// Returns the form of the part.
-    pub fn form<'a>(&'a self, part: &'a MeshPart) -> Form<'a> {
-        Form {
+impl Discretization<'_> {
+    /// Returns the problem on the part of a rank, with a space on it; `winners` has the condition of each boundary facet of its
+    /// mesh. Dirichlet values of ghosts are those that the part has facets for.
+    pub(crate) fn on_part<'p>(
+        &self,
+        part: &'p MeshPart,
+        winners: &[Option<u32>],
+        space: Option<Arc<TensorSpace<'p>>>,
+    ) -> Discretization<'p> {
+        let is_stated_there = self.divided.is_some();
+        let of_part =
+            |given: &Coefficient| if is_stated_there { given.clone() } else { given.on_cells(&part.cells) };
+        let conditions = |conditions: &Vec<BoundaryCondition>| match is_stated_there {
+            true => won(conditions, winners),
+            false => conditions_of(conditions, winners, part),
+        };
+        Discretization {
             mesh: &part.mesh,
-            boundary: &part.boundary,
-            sigma: &self.sigma,
-            lambda: &self.lambda,
-            source: &self.source,
-            conditions: &self.conditions,
+            boundary: Arc::new(part.boundary.clone()),
+            sigma: of_part(&self.sigma),
+            lambda: of_part(&self.lambda),
+            capacity: of_part(&self.capacity),
+            sources: self.sources.iter().map(of_part).collect(),
+            conditions: self.conditions.iter().map(conditions).collect(),
+            config: self.config,
+            space,
+            initial: self.initial.clone(),
+            overlaps: Vec::new(),
+            inner_facets: Vec::new(),
+            node_overlaps: Vec::new(),
+            warnings: Vec::new(),
+            divided: None,
         }
     }
 }

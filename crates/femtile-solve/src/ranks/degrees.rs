@@ -6,17 +6,14 @@ use femtile_amg::AmgDevice;
 use femtile_comm::{Comm, DistributedTransfer};
 use femtile_device::Cpu;
 use femtile_device::cpu::vector::Lanes;
-use femtile_fem::Form;
 use femtile_linalg::Transfer;
 use femtile_linalg::precondition::polynomial::PolynomialKernels;
 use femtile_linalg::vector::Convert;
 use femtile_matrix_free::CellRule;
-use femtile_mesh::partition::MeshPart;
 use femtile_multigrid::{IdentityTransfer, PLevel, PMultigridConfig, PMultigridDevice};
-use femtile_space::TensorSpace;
 use femtile_sum_factorization::SumFactorization;
 
-use super::cells::PartProblem;
+use super::cells::{PartForm, PartProblem};
 use super::device::{RankCells, RankDevice};
 use super::mesh_on_ranks::WholeSpace;
 use super::rows::agreed;
@@ -29,7 +26,7 @@ use crate::{AmgOptions, LevelPrecision, PmgOptions, SolveError};
 pub(super) struct Problems<'p, 'a> {
     pub finest: &'p PartProblem<'a>,
     /// The part, its space of the highest degree, and its form.
-    pub own: Option<(&'a MeshPart, &'a TensorSpace<'a>, Form<'a>)>,
+    pub own: Option<PartForm<'a>>,
     /// The global spaces of lower degree, the highest first.
     pub below: &'p [WholeSpace<'p>],
     pub rule: CellRule,
@@ -69,13 +66,13 @@ pub(super) fn preconditioner<D: RankDevice>(
     let of = (&all[..], problems.rule);
     let mut amg = options.amg.clone();
     if options.precision == LevelPrecision::F32 {
-        if let Some(made) = with_levels::<f32, D>((cpu, device, comm), of, (options, &amg))? {
+        if let Some(made) = with_levels::<f32, D>((cpu, device, comm), of, (options, &amg), warnings)? {
             return Ok(made);
         }
         warnings.push(degrees::BEYOND_F32.into());
         amg.precision = LevelPrecision::F64;
     }
-    let made = with_levels::<f64, D>((cpu, device, comm), of, (options, &amg))?;
+    let made = with_levels::<f64, D>((cpu, device, comm), of, (options, &amg), warnings)?;
     made.ok_or_else(|| degrees::refuse("cannot be set up: entries of its levels are out of range"))
 }
 
@@ -91,6 +88,7 @@ fn with_levels<T: SumFactorization + Lanes, D>(
     (cpu, device, comm): (&Cpu, &D, &Comm),
     (problems, rule): (&[&PartProblem<'_>], CellRule),
     (options, of_lowest): (&PmgOptions, &AmgOptions),
+    warnings: &mut Vec<String>,
 ) -> Result<Option<Preconditioning<D>>, SolveError>
 where
     D: RankDevice
@@ -117,7 +115,7 @@ where
     let (matrix, _) = agreed(comm, lowest.assembled(cpu, rule, &|_| ()))?;
     let matrix = device.rows(matrix)?;
     let halo = lowest.unknowns.halo();
-    let (amg, of_amg) = multigrid((device, &matrix), (halo, None), of_lowest)?;
+    let (amg, of_amg) = multigrid((device, &matrix), (halo, None), of_lowest, warnings)?;
     reports.extend(of_amg);
     let config = PMultigridConfig { sweeps: options.sweeps, ..PMultigridConfig::default() };
     let sums = |values: &mut [f64]| comm.sum_values(values);
@@ -139,7 +137,7 @@ where
     D: RankCells<T> + PolynomialKernels<T>,
 {
     let (fine, coarse) = (pair[0], pair[1]);
-    let cells = agreed(comm, fine.operator::<T, D>((cpu, device), rule, None))?;
+    let cells = agreed(comm, fine.operator::<T, D>((cpu, device), 1, rule, None))?;
     let diagonal = fine.diagonal::<T, D>(cells.as_ref())?;
     // Errors of all ranks must surface here, not during the setup of some.
     agreed(comm, fine.inverse_diagonal(cpu, diagonal.clone()))?;
@@ -149,7 +147,7 @@ where
     };
     let unknowns = [&coarse.unknowns, &fine.unknowns].map(Arc::clone);
     let transfer = Box::new(DistributedTransfer::new(device, part, unknowns)?);
-    Ok(PLevel { operator: fine.rows::<T, D>(device, cells)?, diagonal, lines: None, transfer })
+    Ok(PLevel { operator: fine.rows::<T, D>(device, 1, cells)?, diagonal, lines: None, transfer })
 }
 
 /// Describes a matrix-free level, with the sizes of all ranks added.

@@ -3,21 +3,20 @@
 use std::fmt::{self, Debug, Display};
 use std::sync::Arc;
 
-use femtile_comm::{Comm, DistributedMatrix, Halo, OwnedRows};
+use femtile_comm::{Comm, DistributedMatrix, Halo, LocalUnknowns, OwnedRows};
 use femtile_device::{Buffer, Cpu, Cuda};
 use femtile_fem::assembly::assemble_matrix;
 use femtile_fem::{Coefficient, FemError, Form};
 use femtile_linalg::{LinalgError, LinearOperator, need};
 use femtile_sparse::{Csr, ProductMatrix, SparseDevice};
 
-use super::data::PartData;
 use super::device::{self, RankDevice};
 use super::global_unknowns::GlobalUnknowns;
 use super::layout::{Layout, PartOf};
-use super::mesh_on_ranks::{MeshOnRanks, ids_of_nodes};
+use super::mesh_on_ranks::ids_of_nodes;
 use super::rows::{Fixed, agreed, nothing};
 use super::system::{RankUnknowns, preconditioning};
-use super::{Keepers, Ranks, RanksUsed, ReplicatedPartition, check, on_all, other_ranks};
+use super::{Keepers, MeshOfRanks, RanksUsed, on_all};
 use crate::auto::Solves;
 use crate::check::check_cells;
 use crate::discretization::Discretization;
@@ -31,24 +30,9 @@ use crate::{MassMatrix, SolveError, SolverConfig, Stage, Stages};
 /// Its coefficients depend neither on u nor on t. It has no boundary conditions.
 pub struct DistributedProblem<'p, 'm> {
     problem: &'p Discretization<'m>,
-    mesh: MeshOfRanks<'p, 'm>,
+    mesh: MeshOfRanks<'m>,
     fixed: Fixed,
     config: SolverConfig,
-}
-
-/// The mesh on each rank: the whole mesh, or its part.
-enum MeshOfRanks<'p, 'm> {
-    Replicated(Box<ReplicatedPartition<'m>>),
-    Distributed(&'p MeshOnRanks<'m>),
-}
-
-impl<'m> MeshOfRanks<'_, 'm> {
-    fn layout(&self) -> Layout<'_, 'm> {
-        match self {
-            Self::Replicated(division) => Layout::Replicated(division),
-            Self::Distributed(divided) => Layout::Distributed(divided, None),
-        }
-    }
 }
 
 impl Debug for DistributedProblem<'_, '_> {
@@ -64,10 +48,11 @@ impl<'m> Discretization<'m> {
     /// [`SolveError::Setting`] if the problem cannot be solved on several ranks.
     pub fn distributed(&self, config: &SolverConfig) -> Result<DistributedProblem<'_, 'm>, SolveError> {
         config.check()?;
-        if self.divided.as_ref().is_some_and(|divided| config.ranks != Ranks::Of(divided.comm.clone())) {
-            return Err(other_ranks());
+        if self.is_nonlinear() {
+            let message =
+                "methods in time of callers are for linear equations, and a coefficient depends on u";
+            return Err(SolveError::solver("ranks", message));
         }
-        check(self)?;
         check_cells(config, &self.config, self.mesh.kind)?;
         if self.space().is_some() {
             return Err(SolveError::solver(
@@ -84,10 +69,7 @@ impl<'m> Discretization<'m> {
             let message = "methods in time of callers have coefficients that do not depend on t";
             return Err(SolveError::solver("ranks", message));
         }
-        let mesh = match &self.divided {
-            None => MeshOfRanks::Replicated(Box::new(ReplicatedPartition::new(self, None, config)?)),
-            Some(divided) => MeshOfRanks::Distributed(divided),
-        };
+        let mesh = MeshOfRanks::new(self, None, config)?;
         Ok(DistributedProblem { problem: self, mesh, fixed: Fixed::new(self)?, config: config.clone() })
     }
 }
@@ -126,8 +108,7 @@ pub struct LocalProblem<'a> {
     layout: Layout<'a, 'a>,
     config: &'a SolverConfig,
     part: PartOf<'a>,
-    /// The coefficients of the part; none if the rank owns no node.
-    data: Option<PartData<'a>>,
+    fixed: &'a Fixed,
     owned: Vec<u32>,
     halo: Arc<Halo>,
     keepers: Keepers,
@@ -158,9 +139,8 @@ impl<'a> LocalProblem<'a> {
         let (ids, ghosts) = part.get().map(ids_of_nodes).unwrap_or_default();
         let halo = Arc::new(Halo::new(&comm, &ids, &ghosts)?);
         let owned = part.get().map_or(&[][..], |part| &part.nodes[..n_owned]).to_vec();
-        let data = part.get().map(|part| fixed.data(problem, part));
         let keepers = layout.keepers(keepers);
-        Ok(Self { cpu, comm, gpu, problem, layout, config, part, data, owned, halo, keepers })
+        Ok(Self { cpu, comm, gpu, problem, layout, config, part, fixed, owned, halo, keepers })
     }
 
     /// Returns the problem on the mesh of this rank: the whole mesh, or its part.
@@ -219,9 +199,11 @@ impl<'a> LocalProblem<'a> {
             Ok(matrix)
         })?;
         stages.begin(Stage::Setup)?;
-        let unknowns = RankUnknowns::new(self.owned.clone(), Arc::clone(&self.halo));
+        let local = LocalUnknowns::in_order(Arc::clone(&self.halo))?;
+        let unknowns = RankUnknowns::new(self.owned.clone(), Arc::new(local));
         let n = self.n_nodes();
-        let (preconditioner, _) = preconditioning(device, self.config, &matrix, (&unknowns, n))?;
+        let (preconditioner, _) =
+            preconditioning(device, self.config, &matrix, (&unknowns, n), &mut Vec::new())?;
         let own = product_matrix(matrix.own, self.config, Solves::Many)?.0;
         let format = own.format().name();
         let mut n_rounded = [f64::from(u8::from(matches!(own, ProductMatrix::Slices(_))))];
@@ -262,12 +244,13 @@ impl<'a> LocalProblem<'a> {
         device: &D,
         assembled: impl FnOnce(&Form<'_>) -> Result<Csr<f64, D>, FemError>,
     ) -> Result<OwnedRows<f64, D>, SolveError> {
-        let made = match (self.part.get(), &self.data) {
-            (Some(part), Some(data)) => {
+        let made = match self.part.get() {
+            Some(part) => {
+                let on_part = self.problem.on_part(part, &self.fixed.winners, None);
                 let in_global = |error: FemError| error.in_global_numbers(&part.cells, &part.nodes);
-                assembled(&data.form(part)).map_err(|error| SolveError::from(in_global(error)))
+                assembled(&on_part.form(0)).map_err(|error| SolveError::from(in_global(error)))
             }
-            _ => nothing(device).map_err(SolveError::from),
+            None => nothing(device).map_err(SolveError::from),
         };
         Ok(device.divide(agreed(&self.comm, made)?, self.owned.len())?)
     }

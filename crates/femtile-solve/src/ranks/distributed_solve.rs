@@ -1,109 +1,25 @@
-//! Solves on a distributed mesh.
+//! Solutions on a distributed mesh, and its boxes of geometric multigrid.
 
 use std::sync::Arc;
 
-use femtile_comm::Comm;
-use femtile_device::{Cpu, Cuda};
 use femtile_fem::{Constraints, functionals};
 use femtile_mesh::partition::{BoxCubes, DistributedMesh};
 use femtile_space::{Space, TensorSpace};
 
-use super::device::{self, RankDevice};
-use super::iterated::Iterated;
 use super::mesh_on_ranks::MeshOnRanks;
 use super::numbering::{Numbering, numbers_in, numbers_in_box};
-use super::rows::{Fixed, agreed};
+use super::rows::agreed;
 use super::system::RankUnknowns;
-use super::{ChosenForRanks, Layout, Ranks, on_all, other_ranks};
-use crate::discretization::{Discretization, warning_of_imbalance};
+use crate::discretization::Discretization;
 use crate::distributed_solution::DistributedSolution;
-use crate::solution::{Finished, Solution, warning_of_outcome};
+use crate::solution::{Finished, Solution};
 use crate::tensor::geometric::{self, refuse};
 use crate::tensor::{BoxCells, Boxes};
-use crate::{GmgOptions, GmgStart, SolveError, SolverConfig, Stage, Stages};
+use crate::{GmgOptions, GmgStart, SolveError};
 
 /// Values of σ gathered in one message, for that many cells of all ranks, 24 bytes each. MPI counts bytes in
 /// 31 bits.
 const MOST_GATHERED: usize = 1 << 24;
-
-/// Solves a distributed problem.
-pub(super) fn solve<'m>(
-    (problem, divided): (Discretization<'m>, MeshOnRanks<'m>),
-    chosen: ChosenForRanks,
-    (cpu, opened): (&Cpu, Option<&Cuda>),
-    stages: &mut Stages<'_>,
-) -> Result<Solution<'m>, SolveError> {
-    let ChosenForRanks { config, reason, boxes } = chosen;
-    if config.ranks != Ranks::Of(divided.comm.clone()) {
-        return Err(other_ranks());
-    }
-    let fixed = Fixed::new(&problem)?;
-    let of = DistributedSolve { problem: &problem, divided: &divided, fixed, boxes };
-    let work = |cpu: &Cpu, comm: &Comm, stages: &mut Stages<'_>, _| {
-        let with = (&config, &*reason);
-        match device::joined(comm, opened, &config)? {
-            (Some(gpu), comm) => of.solve((cpu, &gpu, &comm), with, stages),
-            (None, comm) => of.solve((cpu, cpu, &comm), with, stages),
-        }
-    };
-    let (mut finished, unknowns) = on_all(cpu, &config.ranks, work, stages)?;
-    drop(of);
-    let u = finished.components.pop().unwrap_or_default();
-    results((problem, divided), finished, (u, &unknowns))
-}
-
-/// A distributed problem.
-struct DistributedSolve<'p, 'm> {
-    problem: &'p Discretization<'m>,
-    divided: &'p MeshOnRanks<'m>,
-    fixed: Fixed,
-    boxes: Option<Boxes>,
-}
-
-impl DistributedSolve<'_, '_> {
-    /// Solves on one rank: returns the results except the mesh, with u on the part, up to a constant if that
-    /// is free.
-    fn solve<D: RankDevice>(
-        &self,
-        (cpu, device, comm): (&Cpu, &D, &Comm),
-        (config, reason): (&SolverConfig, &str),
-        stages: &mut Stages<'_>,
-    ) -> Result<(Finished, RankUnknowns), SolveError> {
-        let part = &self.divided.mesh.part;
-        device::check_unknowns::<D>(comm, part.n_owned)?;
-        let layout = Layout::Distributed(self.divided, self.boxes.as_ref());
-        let problem = (self.problem, &self.fixed);
-        let system = layout.system((cpu, device, comm), problem, Some(part), config, stages)?;
-        let Iterated { w, outcome, unknowns, parts, warnings: of_rank } =
-            Iterated::of((device, comm), system, config, stages)?;
-        stages.begin(Stage::Write)?;
-        let mut u = with_ghosts(&unknowns, w)?;
-        if self.problem.space().is_none() {
-            self.fixed.constraints.impose(&mut u);
-        }
-        let mut warnings = self.problem.warnings.clone();
-        warnings.extend(of_rank);
-        warnings.extend(warning_of_imbalance(unknowns.imbalance));
-        warnings.extend(warning_of_outcome(config, &outcome));
-        let used = layout.used(&unknowns.halo)?;
-        let result = (vec![u], outcome);
-        let mut finished = Finished::of_parts(device, config, result, parts, [D::REASON, reason], warnings);
-        finished.ranks = Some(used);
-        finished.set_devices(device::devices(comm, device)?);
-        Ok((finished, unknowns))
-    }
-}
-
-/// The values on the part, ghosts included, from those of the owned unknowns. Collective.
-pub(crate) fn with_ghosts(unknowns: &RankUnknowns, mut w: Vec<f64>) -> Result<Vec<f64>, SolveError> {
-    if let Some(unknowns) = &unknowns.part {
-        return Ok(unknowns.with_ghosts(&w)?);
-    }
-    let mut ghosts = vec![0.0; unknowns.halo.n_ghosts()];
-    unknowns.halo.import(&mut ghosts, &w, &mut || ())?;
-    w.extend(ghosts);
-    Ok(w)
-}
 
 /// The space on the rank's own cells; none for linear elements.
 fn own_space<'m>(
@@ -139,29 +55,26 @@ fn mean(divided: &MeshOnRanks<'_>, own: Option<&TensorSpace<'_>>, u: &[f64]) -> 
     Ok(integral / measure)
 }
 
-/// Makes the distributed solution from the values `u` on the part; the mean is removed if a constant is free.
-/// The solution of this rank is that on its own cells. Collective.
+/// Makes the distributed solution from the values of each component on the part; the mean is removed if a
+/// constant is free. The solution of this rank is that on its own cells. Collective.
 pub(crate) fn results<'m>(
     (problem, divided): (Discretization<'m>, MeshOnRanks<'m>),
     mut finished: Finished,
-    (mut u, unknowns): (Vec<f64>, &RankUnknowns),
+    (mut components, unknowns): (Vec<Vec<f64>>, &RankUnknowns),
 ) -> Result<Solution<'m>, SolveError> {
     let space = own_space(&problem, &divided)?;
-    let mut of_own = own_values((&problem, &divided), space.as_deref(), &u);
-    if unknowns.is_pure_neumann {
-        let mean = mean(&divided, space.as_deref(), &of_own)?;
-        u.iter_mut().chain(&mut of_own).for_each(|u| *u -= mean);
-    }
-    finished.components.push(of_own);
-    let own = problem.on_own_cells(&divided, space);
-    let is_owned = match &unknowns.part {
-        Some(of_part) => {
-            let n_owned = of_part.owned().len();
-            of_part.positions().iter().map(|&number| (number as usize) < n_owned).collect()
+    for u in &mut components {
+        let mut of_own = own_values((&problem, &divided), space.as_deref(), u);
+        if unknowns.is_pure_neumann {
+            let mean = mean(&divided, space.as_deref(), &of_own)?;
+            u.iter_mut().chain(&mut of_own).for_each(|u| *u -= mean);
         }
-        None => (0..u.len()).map(|node| node < unknowns.owned.len()).collect(),
-    };
-    let distributed = DistributedSolution::new((problem, divided), u, is_owned)?;
+        finished.components.push(of_own);
+    }
+    let own = problem.on_own_cells(&divided, space);
+    let n_owned = unknowns.owned.len();
+    let is_owned = unknowns.local.positions().iter().map(|&number| (number as usize) < n_owned).collect();
+    let distributed = DistributedSolution::new((problem, divided), components, is_owned)?;
     Ok(Solution::distributed(own, finished, distributed))
 }
 

@@ -2,13 +2,12 @@
 
 use femtile_comm::Comm;
 use femtile_device::Buffer;
+use femtile_linalg::LinalgError;
 use femtile_linalg::krylov::cg::CgOutcome;
-use femtile_linalg::{LinalgError, LinearOperator};
 
 use super::device::RankDevice;
 use super::system::{DistributedSystem, RankUnknowns};
-use super::watch::Agreed;
-use crate::method::by_method;
+use crate::method::iterate;
 use crate::system::SystemSummary;
 use crate::{SolveError, SolverConfig, Stage, Stages};
 
@@ -34,11 +33,8 @@ impl Iterated {
         stages.begin(Stage::Solve)?;
         let b = Buffer::from_vec(device, rhs).map_err(LinalgError::from)?;
         let mut w = Buffer::zeros(device, b.len()).map_err(LinalgError::from)?;
-        let mut agreed = Agreed::new(comm, config, stages.progress());
-        let config_of_method = agreed.without_time_limit(config);
-        let pair = (operator.as_ref() as &dyn LinearOperator<f64, D>, preconditioner.as_ref());
-        let outcome = by_method(&config_of_method, comm, &mut w, pair, &b, &mut agreed)?;
-        agreed.ended()?;
+        let outcome =
+            iterate(config, comm, &mut w, (operator.as_ref(), preconditioner.as_ref()), &b, stages)?;
         let mut w = w.to_host().map_err(LinalgError::from)?;
         unknowns.given.iter().for_each(|&(row, value)| w[row as usize] = value);
         Ok(Self { w, outcome, unknowns, parts, warnings })

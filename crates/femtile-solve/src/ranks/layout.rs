@@ -1,15 +1,22 @@
 //! Whether each rank has the whole mesh or only its part.
 
-use femtile_comm::{Comm, Halo};
+use std::sync::Arc;
+
+use femtile_comm::{Comm, Halo, LocalUnknowns};
 use femtile_device::Cpu;
+use femtile_linalg::LinalgError;
 use femtile_mesh::partition::MeshPart;
+use femtile_space::TensorSpace;
 
 use super::cells::{self, Spaces};
-use super::mesh_on_ranks::{MeshOnRanks, WholeSpace};
-use super::rows::{Fixed, of_simplices};
-use super::system::DistributedSystem;
-use super::{Keepers, RankDevice, RanksUsed, ReplicatedPartition};
+use super::data::on_part;
+use super::mesh_on_ranks::{MeshOnRanks, WholeSpace, ids_of_nodes};
+use super::numbering::{Numbering, owned_of_problem};
+use super::rows::{Fixed, agreed, node_of, of_simplices};
+use super::system::{DistributedSystem, RankUnknowns};
+use super::{Keepers, RankDevice, Ranks, RanksUsed, ReplicatedPartition, other_ranks};
 use crate::discretization::Discretization;
+use crate::nonlinear::Domain;
 use crate::tensor::{Boxes, degrees};
 use crate::{SolveError, SolverConfig, Stages};
 
@@ -21,6 +28,41 @@ pub(crate) enum Layout<'a, 'm> {
     /// Each rank has only its part. The boxes are those of geometric multigrid, if the parts are layers of
     /// one.
     Distributed(&'a MeshOnRanks<'m>, Option<&'a Boxes>),
+}
+
+/// The mesh of a problem on each rank: the whole mesh with its partition, or a part.
+pub(crate) enum MeshOfRanks<'m> {
+    Replicated(Box<ReplicatedPartition<'m>>),
+    /// With the boxes of geometric multigrid, if the parts are layers of one.
+    Distributed(MeshOnRanks<'m>, Option<Boxes>),
+}
+
+impl<'m> MeshOfRanks<'m> {
+    /// Partitions the mesh of a problem, by `boxes` if there are any, unless it is distributed already.
+    ///
+    /// # Errors
+    /// [`SolveError::Setting`] if it is distributed among other ranks.
+    pub fn new(
+        problem: &Discretization<'m>,
+        boxes: Option<Boxes>,
+        config: &SolverConfig,
+    ) -> Result<Self, SolveError> {
+        match &problem.divided {
+            None => Ok(Self::Replicated(Box::new(ReplicatedPartition::new(problem, boxes, config)?))),
+            Some(divided) if config.ranks == Ranks::Of(divided.comm.clone()) => {
+                Ok(Self::Distributed(divided.clone(), boxes))
+            }
+            Some(_) => Err(other_ranks()),
+        }
+    }
+
+    /// Returns which of both it is.
+    pub fn layout(&self) -> Layout<'_, 'm> {
+        match self {
+            Self::Replicated(division) => Layout::Replicated(division),
+            Self::Distributed(divided, boxes) => Layout::Distributed(divided, boxes.as_ref()),
+        }
+    }
 }
 
 /// The part of a rank.
@@ -38,6 +80,30 @@ impl PartOf<'_> {
             Self::Taken(part) => part.as_deref(),
             Self::Given(part) => Some(part),
         }
+    }
+}
+
+/// A problem on the part of a rank.
+pub(crate) struct OnPart<'p> {
+    problem: Discretization<'p>,
+    part: &'p MeshPart,
+    pub unknowns: RankUnknowns,
+    /// Global number of unknowns.
+    n: usize,
+}
+
+impl OnPart<'_> {
+    /// Returns the owned values of those in the numbers of the problem.
+    pub fn owned(&self, values: &[f64]) -> Vec<f64> {
+        self.unknowns.owned.iter().map(|&unknown| values[unknown as usize]).collect()
+    }
+
+    /// Returns the domain of an equation.
+    pub fn domain<'d, D: RankDevice>(
+        &'d self,
+        devices: (&'d Cpu, &'d D, &Comm),
+    ) -> Result<Domain<'d, D>, LinalgError> {
+        Domain::on_part(devices, &self.problem, self.part, &self.unknowns, self.n)
     }
 }
 
@@ -78,18 +144,69 @@ impl<'a> Layout<'a, '_> {
         let Some(space) = problem.0.space() else {
             return of_simplices((device, comm), problem, part, config, stages);
         };
-        let (whole, below) = match self {
-            Self::Replicated(division) => {
-                (WholeSpace::Kept(space), division.below.iter().map(WholeSpace::Kept).collect())
-            }
+        let below = match self {
+            Self::Replicated(division) => division.below.iter().map(WholeSpace::Kept).collect(),
             Self::Distributed(divided, _) => {
                 let of_degree = |degree: usize| WholeSpace::Divided(divided.mesh, degree);
-                let below = degrees::below(space.degree()).into_iter().map(of_degree).collect();
-                (of_degree(space.degree()), below)
+                degrees::below(space.degree()).into_iter().map(of_degree).collect()
             }
         };
-        let spaces = Spaces { whole, below, boxes: self.boxes() };
+        let spaces = Spaces { whole: self.whole_space(space), below, boxes: self.boxes() };
         cells::system((cpu, device, comm), problem, &spaces, part, config, stages)
+    }
+
+    /// The global space of a problem, from its space on the mesh of a rank.
+    fn whole_space<'s>(self, space: &'s TensorSpace<'s>) -> WholeSpace<'s>
+    where
+        'a: 's,
+    {
+        match self {
+            Self::Replicated(_) => WholeSpace::Kept(space),
+            Self::Distributed(divided, _) => WholeSpace::Divided(divided.mesh, space.degree()),
+        }
+    }
+
+    /// Returns a problem on the part of a rank, with its unknowns. Collective.
+    ///
+    /// # Errors
+    /// [`SolveError::Setting`] on all ranks if one of them owns nothing.
+    pub fn on_part<'p>(
+        self,
+        comm: &Comm,
+        (problem, fixed): (&'p Discretization<'_>, &Fixed),
+        part: Option<&'p MeshPart>,
+    ) -> Result<OnPart<'p>, SolveError> {
+        let lacking = || {
+            let rank = comm.rank();
+            let message = format!(
+                "rank {rank} has no part of the mesh for an equation that is not linear: take fewer ranks"
+            );
+            SolveError::solver("ranks", message)
+        };
+        let part = agreed(comm, part.ok_or_else(lacking))?;
+        let on_part =
+            agreed(comm, on_part(comm, (problem, &fixed.winners), Some(part))?.ok_or_else(lacking))?;
+        let unknowns = self.unknowns(comm, problem, (part, on_part.space()))?;
+        let n = problem.n_global_dofs();
+        Ok(OnPart { problem: on_part, part, unknowns, n })
+    }
+
+    /// Returns the unknowns of a rank on its part, with a space of any degree or linear elements. Collective.
+    fn unknowns(
+        self,
+        comm: &Comm,
+        problem: &Discretization<'_>,
+        (part, space): (&MeshPart, Option<&TensorSpace<'_>>),
+    ) -> Result<RankUnknowns, SolveError> {
+        let (Some(space), Some(of_problem)) = (space, problem.space()) else {
+            let (ids, ghosts) = ids_of_nodes(part);
+            let local = LocalUnknowns::in_order(Arc::new(Halo::new(comm, &ids, &ghosts)?))?;
+            let owned = (0..part.n_owned).map(|local| node_of(problem, part, local)).collect();
+            return Ok(RankUnknowns::new(owned, Arc::new(local)));
+        };
+        let numbering = Numbering::new(part, space, comm.rank());
+        let owned = owned_of_problem(&numbering, self.whole_space(of_problem), Some((part, space)));
+        Ok(RankUnknowns::new(owned, Arc::new(numbering.joined(comm, Some((part, space)))?)))
     }
 
     /// Returns the partition and its sizes, for reports. Collective.

@@ -97,6 +97,22 @@ impl<'m> Discretization<'m> {
         OnMesh { mesh: self.mesh, divided: self.divided.as_ref() }
     }
 
+    /// Returns an error on every rank of a distributed mesh if one rank has one. Collective.
+    pub(crate) fn agreed<R>(&self, result: Result<R, SolveError>) -> Result<R, SolveError> {
+        match &self.divided {
+            Some(divided) => super::rows::agreed(&divided.comm, result),
+            None => result,
+        }
+    }
+
+    /// Returns whether something is so on any rank of a distributed mesh: a part may lack the cells concerned. Collective.
+    pub(crate) fn is_anywhere(&self, is_here: bool) -> Result<bool, LinalgError> {
+        match &self.divided {
+            Some(divided) => Ok(divided.comm.any([is_here])?[0]),
+            None => Ok(is_here),
+        }
+    }
+
     /// Returns the problem on the rank's own cells, with `space` on them.
     pub(crate) fn on_own_cells(
         &self,
@@ -189,7 +205,7 @@ impl MeshOnRanks<'_> {
         let given = Space::new(form.mesh, 1).map_err(FemError::from);
         let given = given.and_then(|space| Constraints::of_form(&space, &form));
         let part = &self.mesh.part;
-        let given = given.map_err(|error| error.in_global_numbers(&part.cells, &part.nodes).into());
+        let given = given.map_err(|error| error.in_global_numbers(&part.cells, &part.nodes));
         let given = super::rows::agreed(&self.comm, given)?;
         let (n, n_owned) = (self.mesh.part.nodes.len(), self.mesh.part.n_owned);
         let value = |node: usize| given.value(node);
@@ -224,14 +240,6 @@ pub(super) enum WholeSpace<'a> {
 }
 
 impl WholeSpace<'_> {
-    /// Returns the degree.
-    pub fn degree(&self) -> usize {
-        match self {
-            Self::Kept(space) => space.degree(),
-            Self::Divided(_, degree) => *degree,
-        }
-    }
-
     /// Returns the global number of degrees of freedom.
     pub fn n_dofs(&self) -> usize {
         match self {

@@ -33,7 +33,7 @@ pub(crate) mod system;
 #[cfg(test)]
 mod tests;
 mod used;
-pub(crate) mod watch;
+mod watch;
 mod wire;
 
 use std::fmt::Display;
@@ -44,31 +44,34 @@ use femtile_fem::Constraints;
 use femtile_fem::assembly::completed;
 use femtile_fem::functionals;
 use femtile_linalg::LinalgError;
-use femtile_linalg::krylov::cg::CgOutcome;
 use femtile_mesh::partition::{MeshPart, Partition, PartitionQuality};
 use femtile_space::{Space, TensorSpace};
 
 use crate::auto::{Boxed, Circumstances, Solves};
 use crate::discretization::{Discretization, warning_of_imbalance};
+use crate::nonlinear::{self, Newton};
+use crate::plan::Plan;
 use crate::solution::{Finished, Solution, warning_of_outcome};
 use crate::tensor::{self, Boxes};
 use crate::{
-    DeviceChoice, GmgOptions, PreconditionerConfig, Silent, SolveError, SolverConfig, Stage, Stages, auto,
+    DeviceChoice, GmgOptions, PreconditionerConfig, Silent, SolveError, SolverConfig, Stage, Stages,
 };
 pub(crate) use cells::owned_rows;
 pub(crate) use collect::{AllOfMesh, Values, collect};
 pub use device::RankDevice;
 pub use distributed_problem::{DistributedProblem, LocalProblem};
-pub(crate) use distributed_solve::{boxes as boxes_of_parts, results, with_ghosts};
+pub(crate) use distributed_solve::{boxes as boxes_of_parts, results};
 pub(crate) use global_unknowns::{GlobalUnknowns, global_numbers};
 pub use host::has_gpus_of_ranks;
 pub(crate) use iterated::Iterated;
-pub(crate) use layout::Layout;
+pub(crate) use layout::{Layout, MeshOfRanks};
 pub(crate) use mesh_on_ranks::{MeshOnRanks, OnMesh};
 pub(crate) use numbering::{Numbering, numbers_in};
 use rows::Fixed;
 pub use scatter::scatter;
+use system::RankUnknowns;
 pub use used::RanksUsed;
+pub(crate) use watch::Agreed;
 
 /// The most ranks that are threads of one process.
 const MOST_THREADS: usize = 1024;
@@ -140,20 +143,6 @@ impl Ranks {
     }
 }
 
-/// Refuses problems that cannot be solved on several ranks.
-pub(crate) fn check(problem: &Discretization<'_>) -> Result<(), SolveError> {
-    let wrong = |message: &str| Err(SolveError::solver("ranks", message));
-    if problem.config.components != 1 {
-        return wrong(
-            "several ranks solve for one component of u: take one rank, whose threads share the work",
-        );
-    }
-    if problem.is_nonlinear() {
-        return wrong("several ranks solve linear equations, and a coefficient depends on u: take one rank");
-    }
-    Ok(())
-}
-
 /// Refuses a distributed problem, for computations that need the whole mesh.
 pub(crate) fn need_whole(problem: &Discretization<'_>) -> Result<(), SolveError> {
     match problem.divided {
@@ -200,24 +189,26 @@ pub(crate) fn solve<'m>(
     stages: &mut Stages<'_>,
 ) -> Result<Solution<'m>, SolveError> {
     config.check()?;
-    check(&problem)?;
     let wants_gpu = matches!(config.device, DeviceChoice::Cuda(_));
     if wants_gpu && config.ranks.n() == 1 {
         return Err(SolveError::solver("ranks", "a rank alone on a GPU is `Ranks::One`"));
     }
     // With an automatic choice of the device, ranks compute on CPUs.
     let opened = opened.filter(|_| wants_gpu);
+    let n_threads = n_threads(cpu, &config.ranks)?;
+    if problem.is_anywhere(problem.is_nonlinear())? {
+        let (config, reason, initial) = nonlinear::prepared(&problem, config, (None, n_threads))?;
+        let mesh = MeshOfRanks::new(&problem, None, &config)?;
+        return solve_divided((problem, Some(initial)), mesh, (cpu, opened), (&config, &reason), stages);
+    }
     let boxed = |options: &GmgOptions| match &problem.divided {
         Some(divided) => boxes_of_parts(&problem, divided, options).map(Some),
         None => boxes(&problem, options, config.ranks.n()).map(Some),
     };
-    let chosen = chosen(&problem, config, n_threads(cpu, &config.ranks)?, Solves::One, &boxed)?;
+    let Plan { config, reason, boxes, .. } = chosen(&problem, config, n_threads, Solves::One, &boxed)?;
     stages.begin(Stage::Assemble)?;
-    if let Some(divided) = problem.divided.clone() {
-        return distributed_solve::solve((problem, divided), chosen, (cpu, opened), stages);
-    }
-    let division = ReplicatedPartition::new(&problem, chosen.boxes, &chosen.config)?;
-    solve_divided(problem, division, (cpu, opened), (&chosen.config, &chosen.reason), stages)
+    let mesh = MeshOfRanks::new(&problem, boxes, &config)?;
+    solve_divided((problem, None), mesh, (cpu, opened), (&config, &reason), stages)
 }
 
 /// The box of a problem; its layers of cells are distributed among ranks.
@@ -234,25 +225,35 @@ pub(crate) fn boxes(
     Boxes::of_ranks(options, (space, form.sigma), given.dofs(), n_ranks)
 }
 
-/// Solves a problem on this partition of its mesh.
+/// Solves a problem on a mesh that is divided; `initial` is the first iterate on the mesh of a rank if a coefficient depends
+/// on u.
 fn solve_divided<'m>(
-    problem: Discretization<'m>,
-    division: ReplicatedPartition<'m>,
+    (problem, initial): (Discretization<'m>, Option<Vec<f64>>),
+    mesh: MeshOfRanks<'m>,
     (cpu, opened): (&Cpu, Option<&Cuda>),
     (config, reason): (&SolverConfig, &str),
     stages: &mut Stages<'_>,
 ) -> Result<Solution<'m>, SolveError> {
-    let whole = ReplicatedProblem { problem: &problem, fixed: Fixed::new(&problem)?, division: &division };
+    let (fixed, layout) = (Fixed::new(&problem)?, mesh.layout());
+    let of = RankSolve { problem: &problem, initial: initial.as_deref(), fixed, layout, config, reason };
     let work = |cpu: &Cpu, comm: &Comm, stages: &mut Stages<'_>, keepers: Keepers| match device::joined(
         comm, opened, config,
     )? {
-        (Some(gpu), comm) => whole.solve((cpu, &gpu, &comm), (config, reason), keepers, stages),
-        (None, comm) => whole.solve((cpu, cpu, &comm), (config, reason), keepers, stages),
+        (Some(gpu), comm) => of.solve((cpu, &gpu, &comm), keepers, stages),
+        (None, comm) => of.solve((cpu, cpu, &comm), keepers, stages),
     };
-    let mut finished = on_all(cpu, &config.ranks, work, stages)?;
-    drop(whole);
-    finished.partition = Some(division.partition);
-    Ok(Solution::new(problem, finished))
+    let (mut finished, unknowns) = on_all(cpu, &config.ranks, work, stages)?;
+    drop(of);
+    match mesh {
+        MeshOfRanks::Replicated(division) => {
+            finished.partition = Some(division.partition);
+            Ok(Solution::new(problem, finished))
+        }
+        MeshOfRanks::Distributed(divided, _) => {
+            let components = std::mem::take(&mut finished.components);
+            results((problem, divided), finished, (components, &unknowns))
+        }
+    }
 }
 
 /// The ranks that keep global results.
@@ -292,56 +293,37 @@ pub(crate) fn on_all<R: Send, E: From<SolveError> + From<LinalgError> + Display 
     }
 }
 
-/// The settings with the chosen preconditioner.
-pub(crate) struct ChosenForRanks {
-    pub config: SolverConfig,
-    pub reason: String,
-    /// The boxes of geometric multigrid, if they were found by this choice.
-    pub boxes: Option<Boxes>,
-}
-
 /// Fewest layers of cells per rank for an automatic choice of geometric multigrid: each rank also works on
 /// some layers of its neighbours.
 pub const FEWEST_LAYERS: usize = 8;
 
-/// Chooses the preconditioner of the settings; `boxed` finds the boxes of geometric multigrid.
+/// Decides what the solve of a problem is made of; `boxed` finds the boxes of geometric multigrid.
 pub(crate) fn chosen(
     problem: &Discretization<'_>,
     config: &SolverConfig,
     n_threads: usize,
     solves: Solves,
     boxed: &Boxed<'_>,
-) -> Result<ChosenForRanks, SolveError> {
-    let on_gpu = matches!(config.device, DeviceChoice::Cuda(_));
-    let lack_of = |boxes: &Boxes| boxes.lack_of_gpus().filter(|_| on_gpu);
-    let (mut config, mut reason, mut boxes) = (config.clone(), String::from("asked for"), None);
-    match &mut config.preconditioner {
-        PreconditionerConfig::Auto => {
-            let on_cpu = SolverConfig { device: DeviceChoice::Cpu, ..config.clone() };
-            let n = config.ranks.n();
-            let fitting = |options: &GmgOptions| {
-                let boxes = boxed(options)?;
-                let few = |boxes: &Boxes| {
-                    let layers = boxes.fewest_layers(n);
-                    (layers < FEWEST_LAYERS).then(|| format!("a rank has {layers} layers of cells"))
-                };
-                let lack = boxes.as_ref().and_then(|boxes| lack_of(boxes).or_else(|| few(boxes)));
-                lack.map_or(Ok(boxes), |lack| Err(SolveError::solver("preconditioner", lack)))
-            };
-            let circumstances = Circumstances::new(false, n_threads, solves);
-            let chosen = auto::choose(&on_cpu, problem, Some(&fitting), circumstances)?;
-            (config.preconditioner, reason, boxes) = (chosen.preconditioner, chosen.reason, chosen.boxes);
-        }
-        PreconditionerConfig::Gmg(options) => {
-            boxes = boxed(options)?;
-            if let Some(lack) = boxes.as_ref().and_then(lack_of) {
-                return Err(SolveError::solver("preconditioner", lack));
-            }
-        }
-        _ => {}
-    }
-    config.preconditioner.take_format(config.format);
-    Ok(ChosenForRanks { config, reason, boxes })
+) -> Result<Plan, SolveError> {
+    let (device, n) = (config.device, config.ranks.n());
+    let on_gpu = matches!(device, DeviceChoice::Cuda(_));
+    let is_chosen = config.preconditioner == PreconditionerConfig::Auto;
+    let fitting = |options: &GmgOptions| {
+        let boxes = boxed(options)?;
+        let few = |boxes: &Boxes| {
+            let layers = boxes.fewest_layers(n);
+            (is_chosen && layers < FEWEST_LAYERS).then(|| format!("a rank has {layers} layers of cells"))
+        };
+        let of_gpus = |boxes: &Boxes| boxes.lack_of_gpus().filter(|_| on_gpu);
+        let lack = boxes.as_ref().and_then(|boxes| of_gpus(boxes).or_else(|| few(boxes)));
+        lack.map_or(Ok(boxes), |lack| Err(SolveError::solver("preconditioner", lack)))
+    };
+    // The rules for one GPU do not hold for several.
+    let on_cpu = SolverConfig { device: DeviceChoice::Cpu, ..config.clone() };
+    let circumstances = Circumstances::new(false, n_threads, solves);
+    let mut plan = Plan::of(&on_cpu, problem, Some(&fitting), circumstances)?;
+    plan.config.device = device;
+    Ok(plan)
 }
 
 /// The number of threads of all ranks together. Every rank must know it, because choices that depend on it
@@ -409,53 +391,90 @@ impl<'m> ReplicatedPartition<'m> {
     }
 }
 
-/// The global problem, known to every rank.
-pub(crate) struct ReplicatedProblem<'p, 'm> {
-    pub problem: &'p Discretization<'m>,
-    pub fixed: Fixed,
-    pub division: &'p ReplicatedPartition<'m>,
+/// A steady problem on a mesh that is divided.
+struct RankSolve<'p, 'm> {
+    problem: &'p Discretization<'m>,
+    /// The first iterate on the mesh of a rank, if a coefficient depends on u.
+    initial: Option<&'p [f64]>,
+    fixed: Fixed,
+    layout: Layout<'p, 'm>,
+    config: &'p SolverConfig,
+    /// The reason for the preconditioner.
+    reason: &'p str,
 }
 
-impl ReplicatedProblem<'_, '_> {
-    /// Solves on one rank, on its device.
+impl RankSolve<'_, '_> {
+    /// Solves on one rank, on its device. If ranks have only their parts, u is that on the part, up to a constant if that is
+    /// free. Collective.
     fn solve<D: RankDevice>(
         &self,
         (cpu, device, comm): (&Cpu, &D, &Comm),
-        (config, reason): (&SolverConfig, &str),
         keepers: Keepers,
         stages: &mut Stages<'_>,
-    ) -> Result<Finished, SolveError> {
-        let part = self.division.part(self.problem, comm);
-        device::check_unknowns::<D>(comm, part.as_ref().map_or(0, |part| part.n_owned))?;
-        let layout = Layout::Replicated(self.division);
-        let problem = (self.problem, &self.fixed);
-        let system = layout.system((cpu, device, comm), problem, part.as_ref(), config, stages)?;
-        let Iterated { w, outcome, unknowns, parts, warnings: of_rank } =
-            Iterated::of((device, comm), system, config, stages)?;
+    ) -> Result<(Finished, RankUnknowns), SolveError> {
+        let Self { problem, ref fixed, layout, config, reason, .. } = *self;
+        let part = layout.part(problem, comm);
+        let part = part.get();
+        device::check_unknowns::<D>(comm, part.map_or(0, |part| part.n_owned))?;
+        let devices = (cpu, device, comm);
+        let (iterated, newton) = match self.initial {
+            None => {
+                let system = layout.system(devices, (problem, fixed), part, config, stages)?;
+                (Iterated::of((device, comm), system, config, stages)?, None)
+            }
+            Some(initial) => {
+                let on_part = layout.on_part(comm, (problem, fixed), part)?;
+                let initial = on_part.owned(initial);
+                let found = nonlinear::newton(&on_part.domain(devices)?, initial, config, stages)?;
+                let Newton { u, outcome, parts, warnings, config, report } = found;
+                let unknowns = on_part.unknowns;
+                (Iterated { w: u, outcome, unknowns, parts, warnings }, Some((report, config)))
+            }
+        };
+        let Iterated { w, outcome, unknowns, parts, warnings: of_rank } = iterated;
         stages.begin(Stage::Write)?;
-        let global = GlobalUnknowns { comm, n: self.problem.n_dofs(), unknowns: &unknowns.owned };
-        let u = global.gather(&w, keepers)?;
-        let u = if keepers.has(comm) { self.completed(u, unknowns.is_pure_neumann)? } else { u };
-        let mut warnings = self.problem.warnings.clone();
+        let completed = |w| self.completed(w, &unknowns, (comm, keepers));
+        let components = unknowns.by_component(w).into_iter().map(completed).collect::<Result<_, _>>()?;
+        let mut warnings = problem.warnings.clone();
         warnings.extend(of_rank);
         warnings.extend(warning_of_imbalance(unknowns.imbalance));
-        warnings.extend(warning_of_outcome(config, &outcome));
-        let used = layout.used(&unknowns.halo)?;
-        let result: (Vec<Vec<f64>>, CgOutcome) = (vec![u], outcome);
+        let config = newton.as_ref().map_or(config, |(_, config)| config);
+        if newton.is_none() {
+            warnings.extend(warning_of_outcome(config, &outcome));
+        }
+        let used = layout.used(unknowns.halo())?;
+        let result = (components, outcome);
         let mut finished = Finished::of_parts(device, config, result, parts, [D::REASON, reason], warnings);
+        finished.nonlinear = newton.map(|(report, _)| report);
         finished.ranks = Some(used);
         finished.set_devices(device::devices(comm, device)?);
-        Ok(finished)
+        Ok((finished, unknowns))
     }
 
-    /// Completes the solution u: inserts Dirichlet values, and removes the mean if a constant is free.
-    fn completed(&self, u: Vec<f64>, is_pure_neumann: bool) -> Result<Vec<f64>, SolveError> {
-        let Some(space) = self.problem.space() else {
-            let space = Space::new(self.problem.mesh, 1)?;
-            return Ok(completed(&space, u, &self.fixed.constraints, is_pure_neumann)?);
+    /// Completes a component of u from its owned values: inserts Dirichlet values, and gathers it on the ranks that keep it,
+    /// with mean zero if a constant is free; if ranks have only their parts, adds ghosts. Collective.
+    fn completed(
+        &self,
+        w: Vec<f64>,
+        unknowns: &RankUnknowns,
+        (comm, keepers): (&Comm, Keepers),
+    ) -> Result<Vec<f64>, SolveError> {
+        let (problem, constraints) = (self.problem, &self.fixed.constraints);
+        if let Layout::Distributed(..) = self.layout {
+            let mut u = unknowns.local.with_ghosts(&w)?;
+            constraints.impose(&mut u);
+            return Ok(u);
+        }
+        let mut u =
+            GlobalUnknowns { comm, n: problem.n_dofs(), unknowns: &unknowns.owned }.gather(&w, keepers)?;
+        if !keepers.has(comm) {
+            return Ok(u);
+        }
+        let Some(space) = problem.space() else {
+            let space = Space::new(problem.mesh, 1)?;
+            return Ok(completed(&space, u, constraints, unknowns.is_pure_neumann)?);
         };
-        let mut u = u;
-        if is_pure_neumann {
+        if unknowns.is_pure_neumann {
             let mean = functionals::mean(&Space::from(space), &u)?;
             u.iter_mut().for_each(|u| *u -= mean);
         }

@@ -1,12 +1,13 @@
 //! The owned rows of the linear system of linear elements.
 
+use std::fmt::Display;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use femtile_comm::{Comm, Halo, OwnedRows};
+use femtile_comm::{Comm, Halo, LocalUnknowns, OwnedRows};
 use femtile_device::{Device, Scalar};
 use femtile_fem::assembly::{BALANCE_TOLERANCE, PartRows, assemble_rows, has_floating};
-use femtile_fem::{BoundaryCondition, Conditions, Constraints, FemError};
+use femtile_fem::{Conditions, Constraints, FemError};
 use femtile_linalg::LinalgError;
 use femtile_mesh::Mesh;
 use femtile_mesh::check::{Components, components};
@@ -14,7 +15,6 @@ use femtile_mesh::partition::MeshPart;
 use femtile_space::Space;
 use femtile_sparse::csr::{Csr, HostOffsets};
 
-use super::data::{PartData, conditions_of, won};
 use super::device::RankDevice;
 use super::mesh_on_ranks::ids_of_nodes;
 use super::system::{DistributedSystem, RankUnknowns};
@@ -69,27 +69,6 @@ impl Fixed {
             None => winners?,
         };
         Ok(Self { constraints, winners, components })
-    }
-
-    /// Returns the coefficients and conditions of a part.
-    pub fn data<'p>(&self, problem: &'p Discretization<'_>, part: &MeshPart) -> PartData<'p> {
-        match problem.divided {
-            Some(_) => PartData::local(problem, &self.winners),
-            None => PartData::new(problem, &self.winners, part),
-        }
-    }
-
-    /// Returns the conditions on a part at a given time.
-    pub fn conditions(
-        &self,
-        (problem, time): (&Discretization<'_>, f64),
-        part: &MeshPart,
-    ) -> Vec<BoundaryCondition> {
-        let conditions: Vec<_> = problem.conditions[0].iter().map(|given| given.at_time(time)).collect();
-        match problem.divided {
-            Some(_) => won(&conditions, &self.winners),
-            None => conditions_of(&conditions, &self.winners, part),
-        }
     }
 
     /// Returns whether the global solution is unique only up to a constant. `nodes` are the owned nodes, each
@@ -185,7 +164,7 @@ impl<D: RankDevice> RankRows<D> {
 }
 
 /// Returns an error on every rank if one rank has one. If several have, the lowest rank's error counts.
-pub(crate) fn agreed<R>(comm: &Comm, result: Result<R, SolveError>) -> Result<R, SolveError> {
+pub(crate) fn agreed<R, E: From<LinalgError> + Display>(comm: &Comm, result: Result<R, E>) -> Result<R, E> {
     let message = result.as_ref().err().map(ToString::to_string).unwrap_or_default();
     let messages = comm.all_gather(message.as_bytes())?;
     match messages.iter().position(|message| !message.is_empty()) {
@@ -200,7 +179,7 @@ pub(crate) fn agreed<R>(comm: &Comm, result: Result<R, SolveError>) -> Result<R,
 }
 
 /// The number of a local node in the mesh of the problem.
-fn node_of(problem: &Discretization<'_>, part: &MeshPart, local: usize) -> u32 {
+pub(super) fn node_of(problem: &Discretization<'_>, part: &MeshPart, local: usize) -> u32 {
     if problem.divided.is_some() { local as u32 } else { part.nodes[local] }
 }
 
@@ -211,11 +190,11 @@ pub(crate) fn assembled<D: RankDevice>(
     part: &MeshPart,
     stages: &mut Stages<'_>,
 ) -> Result<PartRows<f64, D>, FemError> {
-    let data = fixed.data(problem, part).natural();
+    let on_part = problem.on_part(part, &fixed.winners, None);
     let given = |local: usize| fixed.constraints.value(node_of(problem, part, local) as usize);
     let constraints = Constraints::of_values(part.nodes.len(), given);
     let made = stages.with_fractions(|progress| {
-        assemble_rows(device, &data.form(part), constraints, &|fraction| {
+        assemble_rows(device, &on_part.form(0), constraints, &|fraction| {
             progress(fraction);
             ControlFlow::Continue(())
         })
@@ -257,7 +236,7 @@ pub(super) fn of_simplices<D: RankDevice>(
     let rows = RankRows::new(device, comm, problem, part, stages)?;
     stages.begin(Stage::Setup)?;
     let RankRows { matrix, rhs, owned, ids, ghosts, is_pure_neumann, imbalance } = rows;
-    let halo = Arc::new(Halo::new(comm, &ids, &ghosts)?);
-    let unknowns = RankUnknowns { is_pure_neumann, imbalance, ..RankUnknowns::new(owned, halo) };
+    let local = LocalUnknowns::in_order(Arc::new(Halo::new(comm, &ids, &ghosts)?))?;
+    let unknowns = RankUnknowns { is_pure_neumann, imbalance, ..RankUnknowns::new(owned, Arc::new(local)) };
     DistributedSystem::of_matrix(device, config, (matrix, rhs), unknowns, problem.0.n_global_dofs())
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use femtile_amg::AmgDevice;
+use femtile_amg::{AmgDevice, AmgError};
 use femtile_comm::{Comm, DistributedMatrix, Halo, LocalUnknowns, OwnedRows};
 use femtile_device::Scalar;
 use femtile_linalg::precondition::Diagonal;
@@ -14,7 +14,7 @@ use super::rows::agreed;
 use crate::auto::Solves;
 use crate::check::graph_error;
 use crate::format::{Formatted, citations_of, formatted};
-use crate::preconditioner::{Preconditioning, and_levels};
+use crate::preconditioner::{Preconditioning, and_levels, f64_in_place_of_f32};
 use crate::system::SystemSummary;
 use crate::{AmgGraph, AmgOptions, LevelPrecision, PreconditionerConfig, SolveError, SolverConfig};
 
@@ -31,15 +31,16 @@ pub(crate) struct DistributedSystem<D: RankDevice> {
 
 /// The unknowns on a rank.
 pub(crate) struct RankUnknowns {
-    /// The node of each row, or for elements of any degree its number in the space, in the mesh of the
+    /// The node of each unknown, or for elements of any degree its number in the space, in the mesh of the
     /// problem: the whole mesh or the part.
     pub owned: Vec<u32>,
-    pub halo: Arc<Halo>,
-    /// Rows with Dirichlet values, and these values, if the caller does not know them.
+    /// Owned unknowns and ghosts among those of the part.
+    pub local: Arc<LocalUnknowns>,
+    /// The components of each unknown, which follow each other in vectors; all other numbers are those of
+    /// unknowns, except in the near-nullspace.
+    pub components: usize,
+    /// Entries of vectors with Dirichlet values, and these values, if the caller does not know them.
     pub given: Vec<(u32, f64)>,
-    /// Owned unknowns and ghosts of the part; none for linear elements, whose part numbers owned nodes first,
-    /// then ghosts.
-    pub part: Option<Arc<LocalUnknowns>>,
     /// The near-nullspace of multigrid in these rows, all vectors of a row together; constants if there is none, on all ranks
     /// alike.
     pub near_nullspace: Option<Vec<f64>>,
@@ -51,16 +52,21 @@ pub(crate) struct RankUnknowns {
 
 impl RankUnknowns {
     /// Describes rows of a system whose solution is unique, without Dirichlet values to be set.
-    pub fn new(owned: Vec<u32>, halo: Arc<Halo>) -> Self {
-        let (given, part, near_nullspace) = (Vec::new(), None, None);
-        Self { owned, halo, given, part, near_nullspace, is_pure_neumann: false, imbalance: 0.0 }
+    pub fn new(owned: Vec<u32>, local: Arc<LocalUnknowns>) -> Self {
+        let (given, near_nullspace) = (Vec::new(), None);
+        Self { owned, local, components: 1, given, near_nullspace, is_pure_neumann: false, imbalance: 0.0 }
     }
 
-    /// Returns the owned values from those on the part.
-    pub fn restrict_to_owned(&self, part: &[f64]) -> Vec<f64> {
-        match &self.part {
-            None => part[..self.owned.len()].to_vec(),
-            Some(unknowns) => unknowns.restrict_to_owned(part),
+    /// Returns the halo of the unknowns.
+    pub fn halo(&self) -> &Arc<Halo> {
+        self.local.halo()
+    }
+
+    /// Returns the values of each component at the owned unknowns.
+    pub fn by_component(&self, w: Vec<f64>) -> Vec<Vec<f64>> {
+        match self.components {
+            1 => vec![w],
+            n => (0..n).map(|component| w.iter().copied().skip(component).step_by(n).collect()).collect(),
         }
     }
 }
@@ -75,8 +81,10 @@ impl<D: RankDevice> DistributedSystem<D> {
         unknowns: RankUnknowns,
         n: usize,
     ) -> Result<Self, SolveError> {
-        let halo = &unknowns.halo;
-        let (preconditioner, levels) = preconditioning(device, config, &matrix, (&unknowns, n))?;
+        let halo = unknowns.halo();
+        let mut warnings = Vec::new();
+        let (preconditioner, levels) =
+            preconditioning(device, config, &matrix, (&unknowns, n), &mut warnings)?;
         let Formatted { operator, format, reason } = formatted(matrix.own, config, Solves::One)?;
         let operator = DistributedMatrix::new(operator, matrix.border, Arc::clone(halo))?;
         let parts = SystemSummary {
@@ -87,20 +95,20 @@ impl<D: RankDevice> DistributedSystem<D> {
             geometries: Vec::new(),
             has_full_start: false,
         };
-        let warnings = Vec::new();
         Ok(Self { operator: Box::new(operator), preconditioner, rhs, parts, warnings, unknowns })
     }
 }
 
 /// Makes the preconditioner of the settings for the owned rows, and describes its levels; `n` is the global
 /// number of unknowns. Collective.
-pub(super) fn preconditioning<D: RankDevice>(
+pub(crate) fn preconditioning<D: RankDevice>(
     device: &D,
     config: &SolverConfig,
     matrix: &OwnedRows<f64, D>,
     (unknowns, n): (&RankUnknowns, usize),
+    warnings: &mut Vec<String>,
 ) -> Result<Preconditioning<D>, SolveError> {
-    let (halo, owned) = (&unknowns.halo, &unknowns.owned);
+    let (halo, owned) = (unknowns.halo(), &unknowns.owned);
     let comm = halo.comm();
     // Errors of all ranks must surface here, not during a solve.
     let in_global = |error| match error {
@@ -116,7 +124,8 @@ pub(super) fn preconditioning<D: RankDevice>(
         }
         PreconditionerConfig::Amg(options) => {
             diagonal()?;
-            let made = multigrid((device, matrix), (halo, unknowns.near_nullspace.as_deref()), options)?;
+            let near_nullspace = unknowns.near_nullspace.as_deref();
+            let made = multigrid((device, matrix), (halo, near_nullspace), options, warnings)?;
             without_constants(device, made, comm, (n, unknowns.is_pure_neumann), owned.len())?
         }
         _ => (Box::new(diagonal()?), Vec::new()),
@@ -143,13 +152,20 @@ pub(super) fn multigrid<T: Scalar, D: AmgDevice<T>>(
     (device, matrix): (&D, &OwnedRows<f64, D>),
     (halo, near_nullspace): (&Arc<Halo>, Option<&[f64]>),
     options: &AmgOptions,
+    warnings: &mut Vec<String>,
 ) -> Result<Preconditioning<D, T>, SolveError> {
     if options.graph == AmgGraph::Mesh {
         return Err(graph_error("on several ranks aggregates follow the matrix: use \"matrix\"".into()));
     }
-    let made = device.amg_on_ranks(matrix, halo, near_nullspace, &options.config, options.precision);
+    let made = |precision| device.amg_on_ranks(matrix, halo, near_nullspace, &options.config, precision);
+    let (mut precision, mut amg) = (options.precision, made(options.precision));
+    if let (LevelPrecision::F32, Err(error @ AmgError::Indefinite { .. })) = (precision, &amg) {
+        // All ranks factorize the last level, so all of them have this error.
+        warnings.push(f64_in_place_of_f32(error));
+        (precision, amg) = (LevelPrecision::F64, made(LevelPrecision::F64));
+    }
     let amg =
-        made.map_err(|error| match error.is_of_precision() && options.precision == LevelPrecision::F32 {
+        amg.map_err(|error| match error.is_of_precision() && precision == LevelPrecision::F32 {
             true => SolveError::setting(
                 &["solver".into(), "amg".into(), "precision".into()],
                 format!("levels in f32 failed ({error}): use \"f64\", which one rank alone would go on with"),

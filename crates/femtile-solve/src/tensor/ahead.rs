@@ -20,19 +20,15 @@ use crate::{LevelPrecision, PreconditionerConfig, SolverConfig};
 #[derive(Debug)]
 pub(crate) struct Ahead<'a, D: OperatorDevice> {
     pub operator: Option<<D as MatrixFreeDevice<f64>>::Data>,
-    pub levels: LevelsAhead<'a, D>,
-}
-
-/// Spaces of lower degree of p-multigrid, all of them or none, and data of the operators of the highest levels.
-#[derive(Debug)]
-pub(crate) struct LevelsAhead<'a, D: OperatorDevice> {
+    /// The spaces of lower degree of p-multigrid, all of them or none.
     pub spaces: Vec<TensorSpace<'a>>,
-    pub operators: Vec<<D as MatrixFreeDevice<f32>>::Data>,
+    /// Of the operators of the highest levels.
+    pub levels: Vec<<D as MatrixFreeDevice<f32>>::Data>,
 }
 
 impl<D: OperatorDevice> Default for Ahead<'_, D> {
     fn default() -> Self {
-        Self { operator: None, levels: LevelsAhead { spaces: Vec::new(), operators: Vec::new() } }
+        Self { operator: None, spaces: Vec::new(), levels: Vec::new() }
     }
 }
 
@@ -43,7 +39,8 @@ impl<'a> Ahead<'a, Cuda> {
         cpu: &Cpu,
         opening: &Opening,
         config: &SolverConfig,
-        (problems, rule): (&'a [TensorProblem<'a>], CellRule),
+        problems: &'a [TensorProblem<'a>],
+        rule: CellRule,
     ) -> Self {
         let mut ahead = Self::default();
         let of_settings = CudaMatrixFreeConfig {
@@ -63,7 +60,7 @@ impl<'a> Ahead<'a, Cuda> {
                 && options.precision == LevelPrecision::F32
             {
                 // What is missing is made with the level.
-                let _ = ahead.add_levels(opening, (problem, rule));
+                let _ = ahead.add_levels(opening, problem, rule);
             }
         });
         ahead
@@ -72,17 +69,18 @@ impl<'a> Ahead<'a, Cuda> {
     fn add_levels(
         &mut self,
         opening: &Opening,
-        (problem, rule): (&'a TensorProblem<'a>, CellRule),
+        problem: &'a TensorProblem<'a>,
+        rule: CellRule,
     ) -> Result<(), FemError> {
         if opening.is_over() {
             return Ok(());
         }
-        self.levels.spaces = spaces_below(problem.space())?;
+        self.spaces = spaces_below(problem.space())?;
         let config = CudaMatrixFreeConfig::default();
         let conditions = homogeneous(problem.form().conditions);
         let form = without_data(problem.form(), &conditions);
         // The lowest level has a matrix.
-        for level in 0..self.levels.spaces.len() {
+        for level in 0..self.spaces.len() {
             if opening.is_over() {
                 break;
             }
@@ -95,12 +93,12 @@ impl<'a> Ahead<'a, Cuda> {
                     CudaMatrixFreeData::new(space, terms(problem), rule, rows, config)?
                 }
                 _ => {
-                    let lower = TensorProblem::new(&self.levels.spaces[level - 1], &form)?;
+                    let lower = TensorProblem::new(&self.spaces[level - 1], &form)?;
                     let (space, rows) = constrained(&lower);
                     CudaMatrixFreeData::new(space, terms(&lower), rule, rows, config)?
                 }
             };
-            self.levels.operators.push(data);
+            self.levels.push(data);
         }
         Ok(())
     }

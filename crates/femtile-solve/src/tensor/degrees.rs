@@ -7,20 +7,19 @@ use std::ops::RangeInclusive;
 
 use femtile_amg::AmgDevice;
 use femtile_device::cpu::vector::Lanes;
-use femtile_device::{Cpu, Scalar, parallel, part};
+use femtile_device::{Scalar, parallel, part};
 use femtile_fem::tensor::{CellMatrices, TensorProblem, assemble};
 use femtile_fem::{BoundaryCondition, Coefficient, Form};
 use femtile_linalg::precondition::polynomial::PolynomialKernels;
 use femtile_linalg::vector::Convert;
 use femtile_linalg::{Preconditioner, Transfer};
-use femtile_matrix_free::{CellRule, MatrixFreeDevice};
+use femtile_matrix_free::MatrixFreeDevice;
 use femtile_multigrid::{IdentityTransfer, PLevel, PMultigridConfig, PMultigridDevice};
 use femtile_space::{SpaceError, TensorSpace};
 use femtile_sum_factorization::SumFactorization;
 
-use super::ahead::LevelsAhead;
 use super::lines::has_flat_cells;
-use super::operator::{CellDevice, OperatorDevice};
+use super::operator::{CellDevice, OnCells, OperatorDevice};
 use crate::preconditioner::{Level, Preconditioning, and_levels, in_precision};
 use crate::{AmgOptions, LevelPrecision, PmgOptions, SolveError};
 
@@ -66,29 +65,29 @@ pub(crate) fn is_beyond_f32<T: Scalar>(diagonal: &[T]) -> bool {
 /// Rows per parallel task.
 const ROWS: usize = 1 << 14;
 
-/// Sets up p-multigrid for the operator of a problem, over the degrees of [`degrees`]. Levels are in f64 if
-/// the range of f32 is too small.
+/// Sets up p-multigrid for the operator of a problem, over the degrees of [`degrees`]; its spaces and data of its operators
+/// may have been computed ahead. Levels are in f64 if the range of f32 is too small.
 ///
 /// # Errors
 /// [`SolveError::Setting`] if a level cannot be set up.
 pub(super) fn preconditioner<D: OperatorDevice>(
-    devices: (&Cpu, &D),
+    on: &OnCells<'_, D>,
     options: &PmgOptions,
-    problem: (&TensorProblem<'_>, CellRule),
-    LevelsAhead { spaces, operators }: LevelsAhead<'_, D>,
+    problem: &TensorProblem<'_>,
+    (spaces, operators): (Vec<TensorSpace<'_>>, Vec<<D as MatrixFreeDevice<f32>>::Data>),
     warnings: &mut Vec<String>,
 ) -> Result<Preconditioning<D>, SolveError> {
-    let n_below = degrees(problem.0.space().degree()).len() - 1;
+    let n_below = degrees(problem.space().degree()).len() - 1;
     let spaces = match spaces.len() == n_below {
         true => spaces,
-        false => part("numbers of unknowns", || spaces_below(problem.0.space()))?,
+        false => part("numbers of unknowns", || spaces_below(problem.space()))?,
     };
     if options.precision == LevelPrecision::F32
-        && let Some(made) = with_levels::<f32, D>(devices, problem, (&spaces, operators), options, warnings)?
+        && let Some(made) = with_levels::<f32, D>(on, problem, (&spaces, operators), options, warnings)?
     {
         return Ok(made);
     }
-    let made = with_levels::<f64, D>(devices, problem, (&spaces, Vec::new()), options, warnings)?;
+    let made = with_levels::<f64, D>(on, problem, (&spaces, Vec::new()), options, warnings)?;
     made.ok_or_else(|| refuse("cannot be set up: entries of its levels are out of range"))
 }
 
@@ -115,8 +114,8 @@ pub(crate) fn without_data<'a>(form: &Form<'a>, homogeneous: &'a [BoundaryCondit
 /// Sets up p-multigrid with levels in one precision; none if its range is too small. Data of the highest
 /// levels may have been computed ahead.
 fn with_levels<T: SumFactorization + Lanes, D: LevelDevice<T>>(
-    (cpu, device): (&Cpu, &D),
-    (problem, rule): (&TensorProblem<'_>, CellRule),
+    on: &OnCells<'_, D>,
+    problem: &TensorProblem<'_>,
     (spaces, prepared): (&[TensorSpace<'_>], Vec<<D as MatrixFreeDevice<T>>::Data>),
     options: &PmgOptions,
     warnings: &mut Vec<String>,
@@ -129,8 +128,8 @@ fn with_levels<T: SumFactorization + Lanes, D: LevelDevice<T>>(
 
     let mut prepared = prepared.into_iter();
     let level = |pair: &[&TensorProblem<'_>]| {
-        let transfer = part("transfer", || device.transfer(pair[1], pair[0]))?;
-        level((cpu, device), (pair[0], rule), prepared.next(), transfer)
+        let transfer = part("transfer", || on.device.transfer(pair[1], pair[0]))?;
+        level(on, pair[0], prepared.next(), transfer)
     };
     let made = problems.windows(2).map(level).collect::<Result<Option<Vec<_>>, SolveError>>()?;
     let Some(mut levels): Option<Vec<PLevel<T, D>>> = made else {
@@ -145,14 +144,14 @@ fn with_levels<T: SumFactorization + Lanes, D: LevelDevice<T>>(
     if has_flat_cells(lowest) {
         // Algebraic multigrid has point smoothers.
         let same = Box::new(IdentityTransfer(lowest.space().n_dofs()));
-        let made = self::level((cpu, device), (lowest, rule), None, same)?;
+        let made = self::level(on, lowest, None, same)?;
         levels.extend(made.filter(|level| level.lines.is_some()));
     }
-    let (amg, of_amg) = algebraic::<T, D>(device, &options.amg, lowest, rule, is_beyond_f32, warnings)?;
+    let (amg, of_amg) = algebraic::<T, D>(on, &options.amg, lowest, is_beyond_f32, warnings)?;
     reports.extend(of_amg);
     let config = PMultigridConfig { sweeps: options.sweeps, ..PMultigridConfig::default() };
     let lowest = (amg, lowest.space().n_dofs());
-    let cycle = device.p_multigrid((&|_| Ok(()), 0), levels, lowest, config).map_err(|error| {
+    let cycle = on.device.p_multigrid((&|_| Ok(()), 0), levels, lowest, config).map_err(|error| {
         refuse(&format!("cannot be set up ({error}): check the coefficients and the shape of cells"))
     })?;
     Ok(Some((cycle, reports)))
@@ -165,8 +164,8 @@ pub(crate) fn homogeneous(conditions: &[BoundaryCondition]) -> Vec<BoundaryCondi
 
 /// Makes the level of a problem; none if it is in f32 and its entries exceed that range.
 fn level<T: SumFactorization + Lanes, D: CellDevice<T> + PolynomialKernels<T>>(
-    (cpu, device): (&Cpu, &D),
-    (own, rule): (&TensorProblem<'_>, CellRule),
+    &OnCells { cpu, device, rule }: &OnCells<'_, D>,
+    own: &TensorProblem<'_>,
     prepared: Option<D::Data>,
     transfer: Box<dyn Transfer<T, D>>,
 ) -> Result<Option<PLevel<T, D>>, SolveError> {
@@ -194,10 +193,9 @@ type Lowest<T, D> = Box<dyn Preconditioner<T, D>>;
 
 /// Sets up algebraic multigrid for a problem of degree 1; returns it with its levels.
 fn algebraic<T: SumFactorization + Lanes, D: LevelDevice<T>>(
-    device: &D,
+    &OnCells { device, rule, .. }: &OnCells<'_, D>,
     options: &AmgOptions,
     problem: &TensorProblem<'_>,
-    rule: CellRule,
     is_beyond_f32: bool,
     warnings: &mut Vec<String>,
 ) -> Result<(Lowest<T, D>, Vec<Level>), SolveError> {

@@ -186,7 +186,8 @@ impl Boxes {
 /// [`SolveError::Setting`] if there are no levels for the box.
 pub(super) fn preconditioner<D>(
     device: &D,
-    (options, method): (&GmgOptions, Method),
+    options: &GmgOptions,
+    method: Method,
     boxes: &Boxes,
 ) -> Result<(Preconditioning<D>, Option<Nested<D>>), SolveError>
 where

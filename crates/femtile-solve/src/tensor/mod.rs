@@ -21,7 +21,7 @@ pub use geometric::cells_fill_rows;
 pub(crate) use geometric::{BoxCells, Boxes};
 pub(crate) use lines::has_flat_cells;
 pub use operator::OperatorDevice;
-pub(crate) use operator::{CellDevice, assembled, of_metric, system};
+pub(crate) use operator::{CellDevice, OnCells, assembled, of_metric};
 pub(crate) use quadrature::{rule, warnings};
 pub(crate) use start::FullStart;
 

@@ -13,26 +13,28 @@ use femtile_space::{Space, SpaceError};
 use femtile_sum_factorization::SumFactorization;
 
 use super::ahead::Ahead;
-use super::geometric::Boxes;
 use super::start::FullStart;
-use super::{degrees, geometric, lines, quadrature};
+use super::{degrees, geometric, lines};
 use crate::discretization::WeakForm;
 use crate::method::SolveDevice;
 use crate::nonlinear::MassMatrix;
+use crate::plan::Plan;
 use crate::preconditioner::{Preconditioning, without_constants};
 use crate::right_side::RightSide;
 use crate::system::{LinearSystem, PreconditionedOperator};
-use crate::{GmgStart, PreconditionerConfig, Quadrature, SolveError, SolverConfig, Stage, Stages};
+use crate::{GmgStart, PreconditionerConfig, SolveError, SolverConfig, Stage, Stages};
 
 /// A device with line solves through flat cells in a precision.
 pub trait CellDevice<T: SumFactorization + Lanes>: MatrixFreeDevice<T> {
     /// Makes line solves through flat cells from the diagonal of the operator, if there are flat cells and
-    /// the device supports it.
+    /// the device supports it; not by default.
     fn lines(
         &self,
-        problem: &TensorProblem<'_>,
-        diagonal: &[T],
-    ) -> Result<Option<Box<dyn Preconditioner<T, Self>>>, LinalgError>;
+        _: &TensorProblem<'_>,
+        _: &[T],
+    ) -> Result<Option<Box<dyn Preconditioner<T, Self>>>, LinalgError> {
+        Ok(None)
+    }
 }
 
 impl<T: SumFactorization + Lanes> CellDevice<T> for Cpu
@@ -49,19 +51,7 @@ where
     }
 }
 
-impl<T: SumFactorization + Lanes> CellDevice<T> for Cuda
-where
-    Self: MatrixFreeDevice<T>,
-{
-    /// Line solves are not supported.
-    fn lines(
-        &self,
-        _: &TensorProblem<'_>,
-        _: &[T],
-    ) -> Result<Option<Box<dyn Preconditioner<T, Self>>>, LinalgError> {
-        Ok(None)
-    }
-}
+impl<T: SumFactorization + Lanes> CellDevice<T> for Cuda where Self: MatrixFreeDevice<T> {}
 
 /// A device with operators of any degree.
 pub trait OperatorDevice:
@@ -170,20 +160,11 @@ impl OperatorDevice for Cuda {
     }
 }
 
-/// Makes the linear system of the problems of all components on a device with its host.
-pub(crate) fn system<'a, D: OperatorDevice>(
-    (cpu, device): (&Cpu, &D),
-    (config, quadrature): (&SolverConfig, Quadrature),
-    (problems, boxes): (&'a [TensorProblem<'a>], Option<&Boxes>),
-    ahead: Ahead<'a, D>,
-    stages: &mut Stages<'_>,
-) -> Result<LinearSystem<'a, D>, SolveError> {
-    stages.begin(Stage::Assemble)?;
-    let rule = quadrature::rule(quadrature);
-    match config.is_assembled() {
-        true => of_matrix(device, (config, rule), &problems[0], stages),
-        false => matrix_free((cpu, device), (config, rule), (problems, boxes), ahead, stages),
-    }
+/// A device with its host, and the quadrature of the operators that are made there.
+pub(crate) struct OnCells<'w, D> {
+    pub cpu: &'w Cpu,
+    pub device: &'w D,
+    pub rule: CellRule,
 }
 
 /// Assembles the matrix of one component, and the rest of its system.
@@ -198,108 +179,96 @@ pub(crate) fn assembled<D: OperatorDevice>(
     Ok(stages.with_fractions(|progress| assemble(device, problem, &cells, progress))?)
 }
 
-/// Makes the system of one component with a sparse matrix.
-fn of_matrix<'a, D: OperatorDevice>(
-    device: &D,
-    (config, rule): (&SolverConfig, CellRule),
-    problem: &'a TensorProblem<'a>,
-    stages: &mut Stages<'_>,
-) -> Result<LinearSystem<'a, D>, SolveError> {
-    let (matrix, system) = assembled(device, rule, problem, stages)?.into_parts();
-    stages.begin(Stage::Setup)?;
-    let is_pure_neumann = system.is_pure_neumann;
-    let right = RightSide::new(device, Space::from(problem.space()), vec![system])?;
-    LinearSystem::of_matrix(device, config, (matrix, is_pure_neumann), None, right)
-}
+impl<D: OperatorDevice> OnCells<'_, D> {
+    /// Makes the system of one component with a sparse matrix.
+    pub fn with_matrix<'a>(
+        &self,
+        config: &SolverConfig,
+        problem: &'a TensorProblem<'a>,
+        stages: &mut Stages<'_>,
+    ) -> Result<LinearSystem<'a, D>, SolveError> {
+        let (matrix, system) = assembled(self.device, self.rule, problem, stages)?.into_parts();
+        stages.begin(Stage::Setup)?;
+        let matrix = (matrix, system.is_pure_neumann);
+        let right = RightSide::new(self.device, Space::from(problem.space()), vec![system])?;
+        LinearSystem::of_matrix(self.device, config, matrix, None, right)
+    }
 
-/// Makes the matrix-free system.
-fn matrix_free<'a, D: OperatorDevice>(
-    (cpu, device): (&Cpu, &D),
-    (solver, rule): (&SolverConfig, CellRule),
-    (problems, boxes): (&'a [TensorProblem<'a>], Option<&Boxes>),
-    ahead: Ahead<'a, D>,
-    stages: &mut Stages<'_>,
-) -> Result<LinearSystem<'a, D>, SolveError> {
-    // Components differ only in Dirichlet values, not in Dirichlet nodes or facet terms.
-    let (problem, components) = (&problems[0], problems.len());
-    // Memory for vectors is reserved first, because they are read more often than the data of an operator.
-    let n = problem.space().n_dofs() * components;
-    let Ahead { operator, levels } = ahead;
-    let made = || {
-        MatrixFreeDevice::<f64>::matrix_free(
-            device,
-            cpu,
-            problem,
-            components,
-            (rule, solver.metric),
-            operator,
-        )
-    };
-    let operator = part("operator", || device.with_reserved_bytes(vector_bytes::<f64>(n), made));
-    let operator = operator.map_err(of_metric)?;
-    let lifted = |problem: &'a TensorProblem<'a>| device.lift(&operator, problem, components, rule);
-    let systems = part("right side", || problems.iter().map(lifted).collect::<Result<Vec<_>, _>>())?;
-    let right = RightSide::new(device, Space::from(problem.space()), systems)?;
-    stages.begin(Stage::Setup)?;
-    let mut warnings = Vec::new();
-    let is_pure_neumann = right.is_pure_neumann();
-    let of_all = |one: Preconditioning<D>| -> Result<Preconditioning<D>, LinalgError> {
-        let (one, levels) = without_constants(device, one, n / components, is_pure_neumann)?;
-        if components == 1 {
-            return Ok((one, levels));
-        }
-        Ok((Box::new(ByComponent::new(device, one, (n / components, components))?), levels))
-    };
-    let mut on_levels = None;
-    let (preconditioner, levels): Preconditioning<D> =
-        part("preconditioner", || -> Result<_, SolveError> {
-            let made: Preconditioning<D> = match (&solver.preconditioner, boxes) {
+    /// Makes the matrix-free system of the problems of all components.
+    pub fn without_matrix<'a>(
+        &self,
+        plan: &Plan,
+        problems: &'a [TensorProblem<'a>],
+        ahead: Ahead<'a, D>,
+        stages: &mut Stages<'_>,
+    ) -> Result<LinearSystem<'a, D>, SolveError> {
+        let Self { cpu, device, rule } = *self;
+        // Components differ only in Dirichlet values, not in Dirichlet nodes or facet terms.
+        let (problem, components) = (&problems[0], problems.len());
+        // Memory for vectors is reserved first, because they are read more often than the data of an operator.
+        let n = problem.space().n_dofs() * components;
+        let Ahead { operator, spaces, levels } = ahead;
+        let metric = (rule, plan.config.metric);
+        let made =
+            || MatrixFreeDevice::<f64>::matrix_free(device, cpu, problem, components, metric, operator);
+        let operator = part("operator", || device.with_reserved_bytes(vector_bytes::<f64>(n), made));
+        let operator = operator.map_err(of_metric)?;
+        let lifted = |problem: &'a TensorProblem<'a>| device.lift(&operator, problem, components, rule);
+        let systems = part("right side", || problems.iter().map(lifted).collect::<Result<Vec<_>, _>>())?;
+        let right = RightSide::new(device, Space::from(problem.space()), systems)?;
+        stages.begin(Stage::Setup)?;
+        let mut warnings = Vec::new();
+        let is_pure_neumann = right.is_pure_neumann();
+        let of_all = |one: Preconditioning<D>| -> Result<Preconditioning<D>, LinalgError> {
+            let (one, levels) = without_constants(device, one, n / components, is_pure_neumann)?;
+            if components == 1 {
+                return Ok((one, levels));
+            }
+            Ok((Box::new(ByComponent::new(device, one, (n / components, components))?), levels))
+        };
+        let mut start = None;
+        let made = || -> Result<Preconditioning<D>, SolveError> {
+            Ok(match (&plan.config.preconditioner, &plan.boxes) {
                 (PreconditionerConfig::None, _) => (Box::new(Diagonal::identity(device, n)?), Vec::new()),
                 (PreconditionerConfig::Gmg(options), Some(boxes)) => {
-                    let made = geometric::preconditioner(device, (options, solver.method), boxes)?;
-                    on_levels = made.1;
-                    of_all(made.0)?
+                    let method = plan.config.method;
+                    let (made, on_levels) = geometric::preconditioner(device, options, method, boxes)?;
+                    start = match options.start {
+                        GmgStart::Full => {
+                            part("full multigrid", || FullStart::new(self, options, boxes, problems))?
+                        }
+                        GmgStart::Levels if D::STARTS_ON_LEVELS => FullStart::on_levels(on_levels, problems),
+                        GmgStart::Levels | GmgStart::None => None,
+                    };
+                    of_all(made)?
                 }
                 (PreconditionerConfig::Pmg(options), _) => {
-                    let problem = (problem, rule);
-                    of_all(degrees::preconditioner((cpu, device), options, problem, levels, &mut warnings)?)?
+                    of_all(degrees::preconditioner(self, options, problem, (spaces, levels), &mut warnings)?)?
                 }
                 // Algebraic multigrid without a matrix was refused, boxes for geometric multigrid exist, and `auto` is
                 // resolved.
-                _ => (
-                    Box::new(Diagonal::of_entries(
-                        device,
-                        <D as MatrixFreeDevice<f64>>::diagonal(&operator)?,
-                    )?),
-                    Vec::new(),
-                ),
-            };
-            Ok(made)
-        })?;
-    let start = match (&solver.preconditioner, boxes) {
-        (PreconditionerConfig::Gmg(options), Some(boxes)) if options.start == GmgStart::Full => {
-            part("full multigrid", || FullStart::new((cpu, device), options, boxes, (problems, rule)))?
-        }
-        (PreconditionerConfig::Gmg(options), _)
-            if options.start == GmgStart::Levels && D::STARTS_ON_LEVELS =>
-        {
-            FullStart::on_levels(on_levels, problems)
-        }
-        _ => None,
-    };
-    let geometries = <D as MatrixFreeDevice<f64>>::metric_evaluations(&operator, problem.space().n_cells());
-    Ok(LinearSystem {
-        operator: <D as MatrixFreeDevice<f64>>::into_operator(operator),
-        format: "matrix-free".into(),
-        format_reason: None,
-        preconditioner,
-        levels,
-        right,
-        citations: vec!["kronbichler2022"],
-        warnings,
-        geometries,
-        start,
-    })
+                _ => {
+                    let diagonal = <D as MatrixFreeDevice<f64>>::diagonal(&operator)?;
+                    (Box::new(Diagonal::of_entries(device, diagonal)?), Vec::new())
+                }
+            })
+        };
+        let (preconditioner, levels) = part("preconditioner", made)?;
+        let geometries =
+            <D as MatrixFreeDevice<f64>>::metric_evaluations(&operator, problem.space().n_cells());
+        Ok(LinearSystem {
+            operator: <D as MatrixFreeDevice<f64>>::into_operator(operator),
+            format: "matrix-free".into(),
+            format_reason: None,
+            preconditioner,
+            levels,
+            right,
+            citations: vec!["kronbichler2022"],
+            warnings,
+            geometries,
+            start,
+        })
+    }
 }
 
 /// Attributes an error of the requested metric evaluation to its setting.

@@ -1,17 +1,17 @@
 //! Full multigrid on a mesh, for the initial guess of a solve.
 
-use femtile_device::{Buffer, Cpu};
+use femtile_device::Buffer;
 use femtile_fem::tensor::TensorProblem;
 use femtile_linalg::vector::VectorKernels;
 use femtile_linalg::{LinalgError, LinearOperator};
-use femtile_matrix_free::{CellRule, MatrixFreeDevice};
+use femtile_matrix_free::MatrixFreeDevice;
 use femtile_multigrid::{BoxGrid, BoxedNestedIteration, NestedOperator};
 use femtile_space::TensorSpace;
 
 use super::extension::{Interpolation, extension};
 use super::geometric::{Boxes, refuse, refused};
 use super::lattice::CoarseProblem;
-use super::operator::OperatorDevice;
+use super::operator::{OnCells, OperatorDevice};
 use crate::method::SolveDevice;
 use crate::right_side::interleaved;
 use crate::{GmgOptions, SolveError};
@@ -36,10 +36,10 @@ impl<D: SolveDevice> FullStart<D> {
     /// # Errors
     /// [`SolveError::Setting`] if the problem cannot be transferred to coarser cells.
     pub fn new(
-        (cpu, device): (&Cpu, &D),
+        on: &OnCells<'_, D>,
         options: &GmgOptions,
         boxes: &Boxes,
-        (problems, rule): (&[TensorProblem<'_>], CellRule),
+        problems: &[TensorProblem<'_>],
     ) -> Result<Option<Self>, SolveError>
     where
         D: OperatorDevice,
@@ -51,11 +51,11 @@ impl<D: SolveDevice> FullStart<D> {
             return Ok(None);
         }
         let coarse = &grids[..grids.len() - 1];
-        let operators = coarse.iter().map(|grid| operator((cpu, device), boxes, (&problems[0], rule), grid));
+        let operators = coarse.iter().map(|grid| operator(on, boxes, &problems[0], grid));
         let (finest, operators) = ((boxes.finest(), boxes.nodes()), operators.collect::<Result<_, _>>()?);
-        let nested = device.nested_iteration(finest, options.smoother, operators, options.precision);
+        let nested = on.device.nested_iteration(finest, options.smoother, operators, options.precision);
         let nested = nested.map_err(refused)?;
-        let extended = extended(device, boxes, problems, &grids)?;
+        let extended = extended(on.device, boxes, problems, &grids)?;
         Ok(Some(Self { nested, components: problems.len(), extended, is_scaled: true }))
     }
 
@@ -130,9 +130,9 @@ fn is_zero(problem: &TensorProblem<'_>) -> bool {
 
 /// Makes the operator of a problem on the cells of a coarser grid; the host sets it up for the device.
 fn operator<D: OperatorDevice>(
-    (cpu, device): (&Cpu, &D),
+    &OnCells { cpu, device, rule }: &OnCells<'_, D>,
     boxes: &Boxes,
-    (problem, rule): (&TensorProblem<'_>, CellRule),
+    problem: &TensorProblem<'_>,
     grid: &BoxGrid,
 ) -> Result<NestedOperator<D>, SolveError> {
     let lack = |why: String| refuse(&format!("cannot begin with full multigrid ({why}): leave `start` out"));

@@ -17,126 +17,108 @@ use femtile_comm::Comm;
 use femtile_device::{Buffer, Cpu, Cuda};
 use femtile_linalg::LinalgError;
 use femtile_mesh::partition::MeshPart;
-use femtile_space::TensorSpace;
 use femtile_time::implicit::{Checkpoint, Outcome};
 
-use super::distributed_equation::{DistributedEquation, RankContext};
+use super::distributed_equation::RankContext;
 use super::nonlinear::is_refilled;
-use super::operators::held;
+use super::operators::{Description, held};
 use super::run::{linear_outcome, warnings_of};
+use super::semidiscrete::Semidiscrete;
 use super::{Observer, Transient, TransientSolution};
 use crate::auto::Solves;
 use crate::discretization::Discretization;
+use crate::ranks::data::on_part;
 use crate::ranks::rows::{Fixed, agreed};
 use crate::ranks::system::RankUnknowns;
 use crate::ranks::{
-    self, GlobalUnknowns, Keepers, Layout, MeshOnRanks, RankDevice, Ranks, ReplicatedPartition, device,
+    self, GlobalUnknowns, Keepers, Layout, MeshOfRanks, MeshOnRanks, RankDevice, Ranks, device,
     global_numbers,
 };
 use crate::solution::Finished;
 use crate::{
-    CheckpointInterval, DeviceChoice, GmgOptions, MassMatrix, Solution, SolveError, SolverConfig, Stages,
+    CheckpointInterval, DeviceChoice, GmgOptions, MassMatrix, Solution, SolveError, SolverConfig, Stage,
+    Stages,
 };
 
 impl<'m> Transient<'m> {
-    /// Runs on the ranks of the settings. All of them get the solution at the end; the first one calls the
-    /// observer.
+    /// Runs on ranks that have the whole mesh each, or only their parts. All of them get the solution at the end, the first one
+    /// on the whole mesh if it has that, and calls the observer. `whole` is the problem on the whole mesh of a first rank that
+    /// has its part as well.
     pub(super) fn run_on_ranks(
         &self,
         problem: Discretization<'m>,
-        (cpu, opened): (&Cpu, Option<&Cuda>),
-        config: &SolverConfig,
-        observer: &mut dyn Observer,
-        stages: &mut Stages<'_>,
-    ) -> Result<TransientSolution<'m>, SolveError> {
-        self.check_on_ranks(&problem)?;
-        config.ranks.check_state(&self.resume.as_deref().map_or([0; 4], numbers_of))?;
-        let now = problem.at_time(self.start);
-        let n_threads = ranks::n_threads(cpu, &config.ranks)?;
-        let boxed = |options: &GmgOptions| ranks::boxes(&now, options, config.ranks.n()).map(Some);
-        let held = held(&problem, self.first_shift());
-        let first = ranks::chosen(&held, config, n_threads, Solves::Many, &boxed)?;
-        let division = ReplicatedPartition::new(&problem, first.boxes, config)?;
-        let run = Run {
-            transient: self,
-            problem: &problem,
-            whole: Some(&problem),
-            is_whole: true,
-            layout: Layout::Replicated(&division),
-            fixed: &Fixed::new(&now)?,
-            initial: &self.initial_values(&problem)?,
-            config,
-            of_stages: &of_stages(config),
-            n_threads,
-        };
-        let (mut finished, end) = run.on_all((cpu, opened), observer, stages)?;
-        finished.components = vec![end.global];
-        finished.partition = Some(division.partition);
-        let solution = Solution::new(problem.at_time(end.outcome.time), finished);
-        Ok(TransientSolution { solution, whole: None, outcome: end.outcome })
-    }
-
-    /// Runs on a distributed mesh. The first rank calls the observer, with the problem on the whole mesh if
-    /// it has that.
-    pub(super) fn divided_run(
-        &self,
-        (problem, divided): (Discretization<'m>, &MeshOnRanks<'m>),
         whole: Option<Discretization<'m>>,
         (cpu, opened): (&Cpu, Option<&Cuda>),
         config: &SolverConfig,
         observer: &mut dyn Observer,
         stages: &mut Stages<'_>,
     ) -> Result<TransientSolution<'m>, SolveError> {
-        agreed(&divided.comm, self.check_on_ranks(&problem))?;
-        if config.ranks != Ranks::Of(divided.comm.clone()) {
-            return Err(ranks::other_ranks());
-        }
-        let whole = whole.filter(|_| divided.comm.rank() == 0);
-        let is_whole = self.check_whole(divided, (whole.as_ref(), problem.n_global_dofs()))?;
-        let transient = &Self { resume: self.resumed_by_all(divided)?, ..self.clone() };
+        problem.agreed(self.check_mass(&problem))?;
+        let (transient, whole, is_whole) = match &problem.divided {
+            None => {
+                config.ranks.check_state(&self.resume.as_deref().map_or([0; 4], numbers_of))?;
+                (self.clone(), None, true)
+            }
+            Some(divided) => {
+                if config.ranks != Ranks::Of(divided.comm.clone()) {
+                    return Err(ranks::other_ranks());
+                }
+                let whole = whole.filter(|_| divided.comm.rank() == 0);
+                let is_whole = self.check_whole(divided, (whole.as_ref(), problem.n_global_dofs()))?;
+                (Self { resume: self.resumed_by_all(divided)?, ..self.clone() }, whole, is_whole)
+            }
+        };
         let now = problem.at_time(self.start);
         let n_threads = ranks::n_threads(cpu, &config.ranks)?;
-        let boxed = |options: &GmgOptions| ranks::boxes_of_parts(&now, divided, options).map(Some);
-        let held = held(&problem, transient.first_shift());
-        let first = ranks::chosen(&held, config, n_threads, Solves::Many, &boxed)?;
+        let initial = problem.agreed(self.initial_values(&problem))?;
+        let is_refilled = is_refilled(&problem) || self.mass == MassMatrix::Lumped;
+        let (refilled, boxes) = match problem.is_anywhere(is_refilled)? {
+            true => (Some(self.resolved(config, &problem, &initial, (None, n_threads))?), None),
+            false => {
+                let boxed = |options: &GmgOptions| match &problem.divided {
+                    Some(divided) => ranks::boxes_of_parts(&now, divided, options).map(Some),
+                    None => ranks::boxes(&now, options, config.ranks.n()).map(Some),
+                };
+                let held = held(&problem, transient.first_shift());
+                (None, ranks::chosen(&held, config, n_threads, Solves::Many, &boxed)?.boxes)
+            }
+        };
+        let mesh = MeshOfRanks::new(&problem, boxes, config)?;
         let run = Run {
-            transient,
+            transient: &transient,
             problem: &problem,
-            whole: whole.as_ref(),
+            whole: if problem.divided.is_some() { whole.as_ref() } else { Some(&problem) },
             is_whole,
-            layout: Layout::Distributed(divided, first.boxes.as_ref()),
+            layout: mesh.layout(),
             fixed: &Fixed::new(&now)?,
-            initial: &agreed(&divided.comm, self.initial_values(&problem))?,
+            initial: &initial,
+            refilled,
             config,
             of_stages: &of_stages(config),
             n_threads,
         };
-        let (finished, end) = run.on_all((cpu, opened), observer, stages)?;
+        let (mut finished, end) = run.on_all((cpu, opened), observer, stages)?;
+        drop(run);
         let End { own, global, unknowns, outcome } = end;
         let at_end = |of: &Discretization<'m>| of.at_time(outcome.time);
-        let of_first = whole.as_ref().filter(|_| is_whole).map(|whole| {
-            let mut of_first = finished.clone();
-            of_first.components = vec![global];
-            Solution::new(at_end(whole), of_first)
-        });
-        let u = ranks::with_ghosts(&unknowns, own)?;
-        let solution = ranks::results((at_end(&problem), divided.clone()), finished, (u, &unknowns))?;
-        Ok(TransientSolution { solution, whole: of_first, outcome })
-    }
-
-    /// Refuses what is not supported on several ranks.
-    fn check_on_ranks(&self, problem: &Discretization<'_>) -> Result<(), SolveError> {
-        ranks::check(problem)?;
-        let wrong = |message: &str| Err(SolveError::solver("ranks", message));
-        if is_refilled(problem) {
-            return wrong(
-                "several ranks advance equations whose sigma, lambda and capacity do not change: take one rank",
-            );
+        match mesh {
+            MeshOfRanks::Replicated(division) => {
+                finished.components = vec![global];
+                finished.partition = Some(division.partition);
+                let solution = Solution::new(at_end(&problem), finished);
+                Ok(TransientSolution { solution, whole: None, outcome })
+            }
+            MeshOfRanks::Distributed(divided, _) => {
+                let of_first = whole.as_ref().filter(|_| is_whole).map(|whole| {
+                    let mut of_first = finished.clone();
+                    of_first.components = vec![global];
+                    Solution::new(at_end(whole), of_first)
+                });
+                let u = unknowns.local.with_ghosts(&own)?;
+                let solution = ranks::results((at_end(&problem), divided), finished, (vec![u], &unknowns))?;
+                Ok(TransientSolution { solution, whole: of_first, outcome })
+            }
         }
-        if self.mass == MassMatrix::Lumped {
-            return wrong("several ranks have the consistent mass matrix: leave mass out, or take one rank");
-        }
-        Ok(())
     }
 
     /// Returns whether the first rank has the whole mesh, which frames and checkpoints need. Collective.
@@ -213,6 +195,8 @@ pub(super) struct Run<'r, 'm> {
     pub fixed: &'r Fixed,
     /// The initial values at the degrees of freedom of the problem.
     initial: &'r [f64],
+    /// The settings with the preconditioner and its reason, if matrices are reassembled in time.
+    refilled: Option<(SolverConfig, String)>,
     /// The settings of the caller.
     config: &'r SolverConfig,
     /// The same without the time limit.
@@ -264,59 +248,100 @@ impl<'m> Run<'_, 'm> {
         observer: &mut dyn Observer,
         stages: &mut Stages<'_>,
     ) -> Result<(Finished, End), SolveError> {
-        let Self { transient, problem, config, layout, .. } = *self;
+        let Self { problem, layout, .. } = *self;
         let of_rank = layout.part(problem, comm);
         let part = of_rank.get();
         device::check_unknowns::<D>(comm, part.map_or(0, |part| part.n_owned))?;
-        let own_space = self.space_of(comm, part)?;
-        let space = match layout {
-            Layout::Replicated(_) => own_space.as_ref(),
-            Layout::Distributed(..) => problem.space(),
+        match &self.refilled {
+            Some(refilled) => self.refilled((cpu, device, comm), part, refilled, (keepers, observer), stages),
+            None => self.kept((cpu, device, comm), part, (keepers, observer), stages),
+        }
+    }
+
+    /// Runs with matrices that are reassembled in time.
+    fn refilled<D: RankDevice>(
+        &self,
+        (cpu, device, comm): (&Cpu, &D, &Comm),
+        part: Option<&MeshPart>,
+        (config, reason): &(SolverConfig, String),
+        (keepers, observer): (Keepers, &mut dyn Observer),
+        stages: &mut Stages<'_>,
+    ) -> Result<(Finished, End), SolveError> {
+        let Self { transient, problem, layout, .. } = *self;
+        stages.begin(Stage::Assemble)?;
+        let on_part = layout.on_part(comm, (problem, self.fixed), part)?;
+        let numbers = self.global_numbers(comm, part, &on_part.unknowns)?;
+        let global = GlobalUnknowns { comm, n: problem.n_global_dofs(), unknowns: &numbers };
+        let resume = self.resumed(&global)?;
+        let domain = on_part.domain((cpu, device, comm))?;
+        let from = (on_part.owned(self.initial), resume.as_ref());
+        let shown = (self.whole.unwrap_or(problem), Some(&global));
+        let (own, outcome, refilled) = transient.refilled(&domain, from, config, shown, observer, stages)?;
+        drop(domain);
+        let mut warnings = self.whole.unwrap_or(problem).warnings.clone();
+        warnings.extend(refilled.warnings);
+        let described = Description {
+            parts: refilled.parts,
+            config: refilled.config,
+            preconditioner_reason: reason.clone(),
+            warnings,
         };
-        let of = RankContext { run: self, cpu, device, comm, part, space };
+        let end = (own, outcome, on_part.unknowns);
+        let (mut finished, end) = self.ended((device, &global), described, end, keepers)?;
+        finished.nonlinear = refilled.report;
+        Ok((finished, end))
+    }
+
+    /// Runs with operators that are kept for each shift.
+    fn kept<D: RankDevice>(
+        &self,
+        (cpu, device, comm): (&Cpu, &D, &Comm),
+        part: Option<&MeshPart>,
+        (keepers, observer): (Keepers, &mut dyn Observer),
+        stages: &mut Stages<'_>,
+    ) -> Result<(Finished, End), SolveError> {
+        let Self { transient, problem, config, .. } = *self;
+        let on_part = on_part(comm, (problem, &self.fixed.winners), part)?;
+        let of = RankContext { run: self, cpu, device, comm, part, on_part: on_part.as_ref() };
         let memory = transient.resume.as_ref().map_or(&[][..], |state| &state.memory);
         let first = (transient.start, transient.first_shift());
-        let (mut equation, described) = DistributedEquation::new(of, first, memory, stages)?;
-        let numbers = self.global_numbers(comm, part, &equation.unknowns)?;
+        let (mut equation, described) = Semidiscrete::on_rank(of, first, memory, stages)?;
+        let unknowns = &equation.operators.unknowns;
+        let numbers = self.global_numbers(comm, part, unknowns)?;
         let global = GlobalUnknowns { comm, n: problem.n_global_dofs(), unknowns: &numbers };
-        let unknowns = &equation.unknowns.owned;
-        let initial = unknowns.iter().map(|&unknown| self.initial[unknown as usize]).collect();
+        let initial = unknowns.owned.iter().map(|&unknown| self.initial[unknown as usize]).collect();
         let mut u = Buffer::from_vec(device, initial).map_err(LinalgError::from)?;
         equation.impose(transient.start, &mut u)?;
         let resume = self.resumed(&global)?;
         let shown = (self.whole.unwrap_or(problem), config, Some(&global));
         let from = (u, resume.as_ref());
         let (own, outcome) = transient.integrate_from(from, &mut equation, shown, observer, stages)?;
-        let all = match self.is_whole {
-            true => global.gather(&own, layout.keepers(keepers))?,
-            false => Vec::new(),
-        };
         let mut warnings = self.whole.unwrap_or(problem).warnings.clone();
         warnings.extend(described.warnings);
         warnings.extend(warnings_of(&outcome));
-        let reasons = [D::REASON, &described.reason];
-        let done = (Vec::new(), linear_outcome(&outcome));
-        let mut finished =
-            Finished::of_parts(device, &described.config, done, described.parts, reasons, warnings);
-        finished.ranks = Some(layout.used(&equation.unknowns.halo)?);
-        finished.set_devices(device::devices(comm, device)?);
-        finished.cite(transient.scheme.citations());
-        Ok((finished, End { own, global: all, unknowns: equation.unknowns, outcome }))
+        let described = Description { warnings, ..described };
+        self.ended((device, &global), described, (own, outcome, equation.operators.unknowns), keepers)
     }
 
-    /// The space on the part of a rank that has the whole mesh; none for linear elements.
-    fn space_of<'p>(
+    /// Gathers the result of a run.
+    fn ended<D: RankDevice>(
         &self,
-        comm: &Comm,
-        part: Option<&'p MeshPart>,
-    ) -> Result<Option<TensorSpace<'p>>, SolveError> {
-        let space = match (self.layout, self.problem.space(), part) {
-            (Layout::Replicated(_), Some(whole), Some(part)) => {
-                Some(TensorSpace::new(&part.mesh, whole.degree())).transpose()
-            }
-            _ => Ok(None),
+        (device, global): (&D, &GlobalUnknowns<'_>),
+        described: Description,
+        (own, outcome, unknowns): (Vec<f64>, Outcome, RankUnknowns),
+        keepers: Keepers,
+    ) -> Result<(Finished, End), SolveError> {
+        let all = match self.is_whole {
+            true => global.gather(&own, self.layout.keepers(keepers))?,
+            false => Vec::new(),
         };
-        agreed(comm, space.map_err(SolveError::from))
+        let Description { parts, config, preconditioner_reason: reason, warnings } = described;
+        let done = (Vec::new(), linear_outcome(&outcome));
+        let mut finished = Finished::of_parts(device, &config, done, parts, [D::REASON, &reason], warnings);
+        finished.ranks = Some(self.layout.used(unknowns.halo())?);
+        finished.set_devices(device::devices(global.comm, device)?);
+        finished.cite(self.transient.scheme.citations());
+        Ok((finished, End { own, global: all, unknowns, outcome }))
     }
 
     /// The global numbers of the owned unknowns. Empty if ranks have only their parts and none has the whole
@@ -348,7 +373,7 @@ impl<'m> Run<'_, 'm> {
             expected: global.n,
             found: all.len(),
         });
-        agreed(global.comm, other.map_or(Ok(()), |error| Err(error.into())))?;
+        agreed(global.comm, other.map_or(Ok(()), Err))?;
         let of_rank =
             |(time, all): &(f64, Vec<f64>)| Ok((*time, global.scatter(has_all.then_some(all.as_slice()))?));
         let history = state.history.iter().map(of_rank).collect::<Result<_, LinalgError>>()?;

@@ -5,14 +5,13 @@ use std::ops::ControlFlow;
 use femtile_device::Buffer;
 use femtile_fem::{Coefficient, FemError};
 use femtile_form::FormError;
-use femtile_linalg::LinalgError;
 use femtile_linalg::krylov::{Monitor, Stop};
-use femtile_linalg::newton::{Newton, NewtonConfig, NewtonOutcome, NewtonStop};
+use femtile_linalg::newton::{Newton, NewtonConfig, NewtonOutcome, NewtonStop, NonlinearEquation};
 use femtile_time::implicit::{SemiDiscrete, StageEquation, StageOutcome};
 
 use crate::discretization::Discretization;
-use crate::nonlinear::{Derivatives, DiscreteEquation, Mass, MassMatrix, NonlinearReport, Worst, place_of};
-use crate::tensor::OperatorDevice;
+use crate::nonlinear::{Derivatives, DiscreteEquation, Domain, Mass, MassMatrix, NonlinearReport};
+use crate::ranks::RankDevice;
 use crate::{SolveError, SolverConfig};
 
 /// Relative accuracy of the correction of an initial guess, if it is an error estimate.
@@ -31,9 +30,8 @@ pub(super) fn is_refilled(problem: &Discretization<'_>) -> bool {
 ///
 /// Stages are solved by Newton's method or Picard iteration from their initial guess; if the coefficients do
 /// not depend on u, by one linear solve.
-pub(super) struct Nonlinear<'a, D: OperatorDevice> {
-    device: D,
-    problem: &'a Discretization<'a>,
+pub(super) struct Nonlinear<'a, D: RankDevice> {
+    domain: &'a Domain<'a, D>,
     equation: DiscreteEquation<'a, D>,
     /// The mass matrix with capacity 1; none if it equals the mass matrix of the equation.
     mass_of_norms: Option<Mass<D>>,
@@ -45,27 +43,24 @@ pub(super) struct Nonlinear<'a, D: OperatorDevice> {
     product: Buffer<f64, D>,
 }
 
-impl<'a, D: OperatorDevice> Nonlinear<'a, D> {
-    /// Prepares the equation from a given time on.
+impl<'a, D: RankDevice> Nonlinear<'a, D> {
+    /// Prepares the equation from a given time on. Collective.
     pub fn new(
-        device: &D,
-        problem: &'a Discretization<'a>,
+        domain: &'a Domain<'a, D>,
         derivatives: &'a Derivatives,
         config: &SolverConfig,
         (time, mass): (f64, MassMatrix),
     ) -> Result<Self, SolveError> {
         let at = (time, Some(mass));
-        let equation = DiscreteEquation::new(device, problem, derivatives, config, at, &|| false)?;
+        let equation = DiscreteEquation::new(domain, derivatives, config, at, &|| false)?;
         let one = Coefficient::Constant(1.0);
-        let mass_of_norms = match problem.capacity.as_constant() {
+        let mass_of_norms = match domain.problem.capacity.as_constant() {
             Some(1.0) => None,
-            _ => Some(Mass::new(device, problem, mass, &one)?),
+            _ => Some(Mass::new(domain, mass, &one)?),
         };
-        let zeros = || Buffer::zeros(device, problem.n_dofs()).map_err(LinalgError::from);
         Ok(Self {
-            product: zeros()?,
-            device: device.clone(),
-            problem,
+            product: domain.zeros()?,
+            domain,
             equation,
             mass_of_norms,
             config: config.clone(),
@@ -92,7 +87,7 @@ impl<'a, D: OperatorDevice> Nonlinear<'a, D> {
     pub fn report(&self) -> Option<NonlinearReport> {
         let Self { iterations, residuals, .. } = self;
         let method = self.config.nonlinear.method;
-        self.problem.is_nonlinear().then(|| NonlinearReport {
+        (!self.equation.is_linear()).then(|| NonlinearReport {
             method,
             iterations: *iterations,
             residuals: residuals.clone(),
@@ -113,11 +108,9 @@ impl<'a, D: OperatorDevice> Nonlinear<'a, D> {
     ) -> Result<String, SolveError> {
         let mut text = format!("at t = {time} the nonlinear iteration {}", outcome.stop);
         if outcome.stop != NewtonStop::Undefined
-            && let Some((unknown, residual)) = self.equation.worst(u)?
+            && let Some(worst) = self.equation.worst(u)?
         {
-            let value = u.to_host().map_err(LinalgError::from)?[unknown];
-            let point = place_of(self.problem, unknown);
-            text += &format!("; {}", Worst { unknown, point, value, residual });
+            text += &format!("; {worst}");
         }
         if let (NewtonStop::Undefined | NewtonStop::NoDescent, Some(refusal)) =
             (outcome.stop, &self.equation.refusal)
@@ -126,25 +119,26 @@ impl<'a, D: OperatorDevice> Nonlinear<'a, D> {
         }
         Ok(text)
     }
-}
 
-/// Returns whether an error is about a coefficient that does not depend on u: another iterate would not avoid
-/// it.
-fn is_of_data(problem: &Discretization<'_>, error: &FemError) -> bool {
-    let FemError::Form(
-        FormError::NotFinite { field, .. }
-        | FormError::Indefinite { field, .. }
-        | FormError::Negative { field, .. },
-    ) = error
-    else {
-        return false;
-    };
-    match *field {
-        "sigma" => !problem.sigma.uses_unknown(),
-        "lambda" => !problem.lambda.uses_unknown(),
-        "capacity" => !problem.capacity.uses_unknown(),
-        "source" => !problem.sources[0].uses_unknown(),
-        _ => false,
+    /// Returns whether an error is about a coefficient that does not depend on u: another iterate would not avoid
+    /// it.
+    fn is_of_data(&self, error: &FemError) -> bool {
+        let problem = self.domain.problem;
+        let FemError::Form(
+            FormError::NotFinite { field, .. }
+            | FormError::Indefinite { field, .. }
+            | FormError::Negative { field, .. },
+        ) = error
+        else {
+            return false;
+        };
+        match *field {
+            "sigma" => !problem.sigma.uses_unknown(),
+            "lambda" => !problem.lambda.uses_unknown(),
+            "capacity" => !problem.capacity.uses_unknown(),
+            "source" => !problem.sources[0].uses_unknown(),
+            _ => false,
+        }
     }
 }
 
@@ -160,7 +154,7 @@ impl Monitor for Finite {
     }
 }
 
-impl<D: OperatorDevice> SemiDiscrete<D> for Nonlinear<'_, D> {
+impl<D: RankDevice> SemiDiscrete<D> for Nonlinear<'_, D> {
     type Error = SolveError;
 
     fn solve(
@@ -172,7 +166,7 @@ impl<D: OperatorDevice> SemiDiscrete<D> for Nonlinear<'_, D> {
         self.impose(time, u)?;
         self.equation.begin_stage(equation)?;
         let settings = self.config.nonlinear;
-        let is_linear = !self.problem.is_nonlinear();
+        let is_linear = self.equation.is_linear();
         let newton = Newton::new(NewtonConfig {
             tolerance: if is_linear { self.config.tolerance } else { settings.tolerance },
             reduction: equation.is_estimated.then_some(OF_ESTIMATE),
@@ -180,10 +174,13 @@ impl<D: OperatorDevice> SemiDiscrete<D> for Nonlinear<'_, D> {
             ..NewtonConfig::default()
         });
         let outcome = newton.solve(&mut self.equation, u, &mut Finite)?;
-        if outcome.stop == NewtonStop::Undefined
-            && let Some(source) = self.equation.refusal.take_if(|error| is_of_data(self.problem, error))
-        {
-            return Err(SolveError::AtTime { time, source });
+        if outcome.stop == NewtonStop::Undefined {
+            let is_of_data = self.equation.refusal.as_ref().is_some_and(|error| self.is_of_data(error));
+            // A part may lack the cells whose coefficient depends on u.
+            let [may_be_mended] = self.domain.comm.any([!is_of_data])?;
+            if let Some(source) = self.equation.refusal.take_if(|_| !may_be_mended) {
+                return Err(SolveError::AtTime { time, source });
+            }
         }
         self.iterations += outcome.iterations;
         let has_converged = outcome.has_converged();
@@ -213,7 +210,7 @@ impl<D: OperatorDevice> SemiDiscrete<D> for Nonlinear<'_, D> {
         if let Some(mass) = self.mass_of_norms.as_ref().or(self.equation.mass()) {
             mass.apply(&mut self.product, v)?;
         }
-        let square = self.device.dot(v, &self.product)?;
+        let square = self.domain.dot(v, &self.product)?;
         // Rounding may give a small negative number; NaN stays NaN.
         Ok(if square < 0.0 { 0.0 } else { square.sqrt() })
     }

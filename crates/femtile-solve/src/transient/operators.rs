@@ -2,20 +2,24 @@
 
 use std::sync::Arc;
 
-use femtile_device::{Cpu, Cuda};
-use femtile_fem::{BoundaryCondition, Coefficient};
+use femtile_comm::Comm;
+use femtile_device::{Buffer, Cpu, Cuda};
+use femtile_fem::{BoundaryCondition, Coefficient, Constraints};
 use femtile_linalg::{LinearOperator, Preconditioner};
 use femtile_sparse::Csr;
 
+use super::data::{boundary_at, has_boundary_in_time};
+use super::shifted_solver::Shared;
+use super::source::SourceLoad;
 use crate::auto::{Circumstances, Solves};
 use crate::capacity::plus_capacity;
-use crate::discretization::Discretization;
+use crate::discretization::{Discretization, ProblemData};
 use crate::format::{Formatted, citations_of, formatted};
 use crate::nonlinear::lump;
 use crate::preconditioner::preconditioner;
 use crate::system::{LinearSystem, SystemSummary};
 use crate::tensor::OperatorDevice;
-use crate::{OperatorKind, PreconditionerConfig, SolveError, SolverConfig, Stages, Value};
+use crate::{OperatorKind, PreconditionerConfig, Silent, SolveError, SolverConfig, Stages};
 
 /// An operator, shared by stages.
 pub(super) type Operator<D> = Arc<dyn LinearOperator<f64, D>>;
@@ -48,6 +52,97 @@ pub(super) struct Stiffness<D: OperatorDevice> {
     pub offset: f64,
 }
 
+/// The operators and the data of a semidiscrete equation, for the unknowns that a rank owns. Functions are collective.
+pub(super) trait Operators<D: OperatorDevice> {
+    fn device(&self) -> &D;
+
+    fn comm(&self) -> &Comm;
+
+    /// Returns whether the reaction is a number that is not negative.
+    fn is_definite(&self) -> bool;
+
+    /// Returns the settings with the preconditioner for a shift.
+    fn chosen(&self, shift: f64) -> Result<SolverConfig, SolveError>;
+
+    /// Makes the operator of a shift, and its preconditioner unless one is passed in `kept`.
+    fn shifted(
+        &self,
+        shift: f64,
+        config: &SolverConfig,
+        kept: Option<Shared<D>>,
+    ) -> Result<Shifted<D>, SolveError>;
+
+    /// Makes $K + s M$, without elimination of Dirichlet values.
+    fn stiffness(&self, config: &SolverConfig) -> Result<Stiffness<D>, SolveError>;
+
+    /// Returns whether the source, and whether the boundary data, depend on time.
+    fn in_time(&self) -> [bool; 2];
+
+    /// Returns the load of the source at a given time; none if it is zero.
+    fn source(&mut self, time: f64) -> Result<Option<&Buffer<f64, D>>, SolveError>;
+
+    /// Evaluates the boundary load and the Dirichlet values at a given time.
+    fn boundary(&self, time: f64) -> Result<(Vec<f64>, Constraints), SolveError>;
+}
+
+/// The operators of an equation with all its unknowns on one rank.
+pub(super) struct OfOneRank<'a, 'm, D: OperatorDevice> {
+    pub workshop: Workshop<'a, 'm, D>,
+    pub comm: Comm,
+    /// The settings of the caller.
+    pub asked: SolverConfig,
+    /// The settings with the preconditioner that was chosen for the first shift.
+    pub of_basis: SolverConfig,
+    pub terms: Terms<D>,
+    /// The shift of the first stage of the run.
+    pub basis: f64,
+    pub source: SourceLoad<'a, D>,
+}
+
+impl<D: OperatorDevice> Operators<D> for OfOneRank<'_, '_, D> {
+    fn device(&self) -> &D {
+        self.workshop.device
+    }
+
+    fn comm(&self) -> &Comm {
+        &self.comm
+    }
+
+    fn is_definite(&self) -> bool {
+        self.workshop.problem.lambda.as_constant().is_some_and(|lambda| lambda >= 0.0)
+    }
+
+    fn chosen(&self, shift: f64) -> Result<SolverConfig, SolveError> {
+        self.workshop.choose_for(&self.terms, shift, (&self.asked, &self.of_basis))
+    }
+
+    fn shifted(
+        &self,
+        shift: f64,
+        config: &SolverConfig,
+        kept: Option<Shared<D>>,
+    ) -> Result<Shifted<D>, SolveError> {
+        let mut silent = Silent;
+        Ok(self.workshop.shifted(&self.terms, shift, config, kept, &mut Stages::new(&mut silent))?.0)
+    }
+
+    fn stiffness(&self, config: &SolverConfig) -> Result<Stiffness<D>, SolveError> {
+        self.workshop.stiffness(&self.terms, self.basis, config)
+    }
+
+    fn in_time(&self) -> [bool; 2] {
+        [self.source.depends_on_time(), has_boundary_in_time(self.workshop.problem)]
+    }
+
+    fn source(&mut self, time: f64) -> Result<Option<&Buffer<f64, D>>, SolveError> {
+        self.source.at(self.workshop.problem, time)
+    }
+
+    fn boundary(&self, time: f64) -> Result<(Vec<f64>, Constraints), SolveError> {
+        boundary_at(self.workshop.problem, time)
+    }
+}
+
 /// Makes operators of a problem on a device.
 pub(super) struct Workshop<'a, 'm, D: OperatorDevice> {
     pub cpu: &'a Cpu,
@@ -65,6 +160,7 @@ pub(super) struct Description {
     /// The settings, with the preconditioner that was chosen.
     pub config: SolverConfig,
     pub preconditioner_reason: String,
+    pub warnings: Vec<String>,
 }
 
 impl<'m, D: OperatorDevice> Workshop<'_, 'm, D> {
@@ -175,7 +271,7 @@ impl<'m, D: OperatorDevice> Workshop<'_, 'm, D> {
         shift: f64,
         config: &SolverConfig,
     ) -> Result<Stiffness<D>, SolveError> {
-        let mut silent = crate::Silent;
+        let mut silent = Silent;
         let mut quiet = Stages::new(&mut silent);
         let natural = |shift: f64| natural(self.problem, shift);
         if let Terms::Matrices { stiffness, mass, offset } = terms
@@ -332,24 +428,13 @@ fn variant<'m>(
     lambda: Coefficient,
     conditions: Vec<BoundaryCondition>,
 ) -> Discretization<'m> {
-    let Discretization { mesh, boundary, config, space, divided, .. } = problem;
-    Discretization {
-        mesh,
-        boundary: Arc::clone(boundary),
+    problem.with(ProblemData {
         sigma,
         lambda,
         capacity: Coefficient::Constant(1.0),
         sources: vec![Coefficient::Constant(0.0)],
         conditions: vec![conditions],
-        config: *config,
-        space: space.clone(),
-        initial: Value::Number(0.0),
-        overlaps: Vec::new(),
-        inner_facets: Vec::new(),
-        node_overlaps: Vec::new(),
-        warnings: Vec::new(),
-        divided: divided.clone(),
-    }
+    })
 }
 
 /// Calls `make` with offset 0, or with `shift` if 0 fails: with a negative reaction, or a component without

@@ -47,7 +47,7 @@ impl<D: RankDevice> RankTerms<D> {
     ) -> Result<DistributedSystem<D>, SolveError> {
         let n_owned = unknowns.owned.len();
         let matrix = of.device.divide(self.stiffness.combined(1.0, &self.mass, shift)?, n_owned)?;
-        let unknowns = RankUnknowns::new(unknowns.owned.clone(), Arc::clone(&unknowns.halo));
+        let unknowns = RankUnknowns::new(unknowns.owned.clone(), Arc::clone(&unknowns.local));
         DistributedSystem::of_matrix(
             of.device,
             config,

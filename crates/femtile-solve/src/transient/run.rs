@@ -16,8 +16,8 @@ use super::{Observer, Transient, TransientSolution};
 use crate::check::check_cells;
 use crate::device::{Choice, Chosen};
 use crate::discretization::Discretization;
-use crate::nonlinear::{Derivatives, FORMAT_REASON, resolved};
-use crate::ranks::{self, GlobalUnknowns};
+use crate::nonlinear::{Derivatives, Domain, FORMAT_REASON, NonlinearReport, resolved, typical};
+use crate::ranks::{self, GlobalUnknowns, RankDevice};
 use crate::solution::Finished;
 use crate::system::SystemSummary;
 use crate::tensor::OperatorDevice;
@@ -38,12 +38,8 @@ impl<'m> Transient<'m> {
         stages: &mut Stages<'_>,
     ) -> Result<TransientSolution<'m>, SolveError> {
         check(config, &problem)?;
-        if let Some(divided) = problem.divided.clone() {
-            let of = (problem, &divided);
-            return self.divided_run(of, None, (cpu, opened.as_ref()), config, observer, stages);
-        }
-        if config.ranks.n() > 1 {
-            return self.run_on_ranks(problem, (cpu, opened.as_ref()), config, observer, stages);
+        if problem.divided.is_some() || config.ranks.n() > 1 {
+            return self.run_on_ranks(problem, None, (cpu, opened.as_ref()), config, observer, stages);
         }
         let work = (problem.n_dofs(), self.steps.expected());
         let Choice { device, mut reason } = config.device.choose_for_steps(opened, work, cpu.threads());
@@ -87,11 +83,13 @@ impl<'m> Transient<'m> {
         stages: &mut Stages<'_>,
     ) -> Result<TransientSolution<'m>, SolveError> {
         check(config, &problem)?;
-        let Some(divided) = problem.divided.clone() else { return Err(ranks::no_parts()) };
-        self.divided_run((problem, &divided), whole, (cpu, opened.as_ref()), config, observer, stages)
+        if problem.divided.is_none() {
+            return Err(ranks::no_parts());
+        }
+        self.run_on_ranks(problem, whole, (cpu, opened.as_ref()), config, observer, stages)
     }
 
-    fn run_on<D: OperatorDevice>(
+    fn run_on<D: RankDevice>(
         &self,
         (cpu, device, opened): (&Cpu, &D, Option<&Cuda>),
         config: &SolverConfig,
@@ -100,11 +98,7 @@ impl<'m> Transient<'m> {
         stages: &mut Stages<'_>,
     ) -> Result<(Finished, Outcome), SolveError> {
         let initial = self.initial_values(problem)?;
-        self.mass.check(problem.config.degree)?;
-        if self.mass == MassMatrix::Lumped && problem.capacity.uses_unknown() {
-            let message = "\"lumped\" is for a capacity that does not depend on u: take \"consistent\"";
-            return Err(SolveError::setting(&["time".into(), "mass".into()], message));
-        }
+        self.check_mass(problem)?;
         if nonlinear::is_refilled(problem) {
             let at = (initial, warnings);
             return self.run_refilled((cpu, device, opened), config, (problem, reason, at), observer, stages);
@@ -114,13 +108,13 @@ impl<'m> Transient<'m> {
         let workshop = Workshop { cpu, device, opened, problem, is_lumped };
         let first = (self.start, self.first_shift());
         let memory = self.resume.as_ref().map_or(&[][..], |checkpoint| &checkpoint.memory);
-        let (mut system, description) = Semidiscrete::new(workshop, config, first, memory, stages)?;
+        let (mut system, description) = Semidiscrete::on_one_rank(workshop, config, first, memory, stages)?;
         let mut u = Buffer::from_vec(device, initial)?;
         system.impose(self.start, &mut u)?;
         let (values, outcome) = self.integrate(u, &mut system, (problem, config), observer, stages)?;
         let mut warnings = warnings.to_vec();
         warnings.extend(warnings_of(&outcome));
-        let Description { parts, config, preconditioner_reason } = description;
+        let Description { parts, config, preconditioner_reason, .. } = description;
         let done = (vec![values], linear_outcome(&outcome));
         let reasons = [reason, &preconditioner_reason];
         let mut finished = Finished::of_parts(device, &config, done, parts, reasons, warnings);
@@ -129,7 +123,7 @@ impl<'m> Transient<'m> {
     }
 
     /// Runs a problem whose matrices are reassembled in time.
-    fn run_refilled<D: OperatorDevice>(
+    fn run_refilled<D: RankDevice>(
         &self,
         (cpu, device, opened): (&Cpu, &D, Option<&Cuda>),
         config: &SolverConfig,
@@ -137,41 +131,85 @@ impl<'m> Transient<'m> {
         observer: &mut dyn Observer,
         stages: &mut Stages<'_>,
     ) -> Result<(Finished, Outcome), SolveError> {
-        crate::nonlinear::check(config, problem)?;
         stages.begin(Stage::Assemble)?;
-        let typical = initial.iter().sum::<f64>() / initial.len().max(1) as f64;
-        let at = ((typical, self.start), self.initial_shift());
-        let (config, preconditioner_reason) = resolved(config, problem, at, (opened, cpu.threads()))?;
-        let derivatives = Derivatives::of(problem, config.nonlinear.method);
-        let first = (self.start, self.mass);
-        let mut system = Nonlinear::new(device, problem, &derivatives, &config, first)?;
+        let (config, preconditioner_reason) =
+            self.resolved(config, problem, &initial, (opened, cpu.threads()))?;
+        let domain = Domain::whole(device, problem);
+        let from = (initial, self.resume.as_deref());
+        let shown = (problem, None);
+        let (values, outcome, refilled) = self.refilled(&domain, from, &config, shown, observer, stages)?;
+        let mut warnings = warnings.to_vec();
+        warnings.extend(refilled.warnings);
+        let done = (vec![values], linear_outcome(&outcome));
+        let reasons = [reason, &preconditioner_reason];
+        let mut finished =
+            Finished::of_parts(device, &refilled.config, done, refilled.parts, reasons, warnings);
+        finished.nonlinear = refilled.report;
+        finished.cite(self.scheme.citations());
+        Ok((finished, outcome))
+    }
+
+    /// Checks a problem whose matrices are reassembled; returns the settings with the preconditioner that `auto` stands for, and
+    /// the reason. `initial` is on the mesh of the rank. Collective if the mesh is distributed.
+    pub(super) fn resolved(
+        &self,
+        config: &SolverConfig,
+        problem: &Discretization<'m>,
+        initial: &[f64],
+        gpu: (Option<&Cuda>, usize),
+    ) -> Result<(SolverConfig, String), SolveError> {
+        crate::nonlinear::check(config, problem)?;
+        let at = ((typical(problem, initial)?, self.start), self.initial_shift());
+        resolved(config, problem, at, gpu)
+    }
+
+    /// Integrates a problem whose matrices are reassembled from its initial values at the owned unknowns; returns the last ones.
+    /// Collective.
+    pub(super) fn refilled<D: RankDevice>(
+        &self,
+        domain: &Domain<'_, D>,
+        (initial, resume): (Vec<f64>, Option<&Checkpoint>),
+        config: &SolverConfig,
+        (shown, global): (&Discretization<'m>, Option<&GlobalUnknowns<'_>>),
+        observer: &mut dyn Observer,
+        stages: &mut Stages<'_>,
+    ) -> Result<(Vec<f64>, Outcome, Refilled), SolveError> {
+        let derivatives = Derivatives::of(domain, config.nonlinear.method)?;
+        let mut system = Nonlinear::new(domain, &derivatives, config, (self.start, self.mass))?;
         if let Some(checkpoint) = &self.resume {
             system.restore(&checkpoint.memory)?;
         }
-        let mut u = Buffer::from_vec(device, initial)?;
+        let mut u = Buffer::from_vec(domain.device, initial)?;
         system.impose(self.start, &mut u)?;
-        let (values, outcome) = self.integrate(u, &mut system, (problem, &config), observer, stages)?;
-        let mut warnings = warnings.to_vec();
-        warnings.append(&mut system.equation().linear.warnings);
+        let from = (u, resume);
+        let (values, outcome) =
+            self.integrate_from(from, &mut system, (shown, config, global), observer, stages)?;
+        let mut warnings = std::mem::take(&mut system.equation().linear.warnings);
         warnings.extend(warnings_of(&outcome));
         if matches!(outcome.stop, Stop::SolverFailed) {
             warnings.extend(system.failure.take());
         }
+        let report = system.report();
         let parts = SystemSummary {
             format: "csr".into(),
             format_reason: Some(FORMAT_REASON.into()),
             levels: std::mem::take(&mut system.equation().linear.levels),
-            citations: if problem.is_nonlinear() { vec!["eisenstat1996"] } else { Vec::new() },
+            citations: if report.is_some() { vec!["eisenstat1996"] } else { Vec::new() },
             geometries: Vec::new(),
             has_full_start: false,
         };
-        let used = system.equation().linear.config().clone();
-        let done = (vec![values], linear_outcome(&outcome));
-        let reasons = [reason, &preconditioner_reason];
-        let mut finished = Finished::of_parts(device, &used, done, parts, reasons, warnings);
-        finished.nonlinear = system.report();
-        finished.cite(self.scheme.citations());
-        Ok((finished, outcome))
+        let config = system.equation().linear.config().clone();
+        Ok((values, outcome, Refilled { parts, warnings, config, report }))
+    }
+
+    /// Refuses a mass matrix that the elements or the capacity do not have.
+    pub(super) fn check_mass(&self, problem: &Discretization<'_>) -> Result<(), SolveError> {
+        self.mass.check(problem.config.degree)?;
+        if self.mass == MassMatrix::Lumped && problem.capacity.uses_unknown() {
+            let message = "\"lumped\" is for a capacity that does not depend on u: take \"consistent\"";
+            return Err(SolveError::setting(&["time".into(), "mass".into()], message));
+        }
+        Ok(())
     }
 
     /// Integrates an equation from its initial values; returns the last values.
@@ -251,6 +289,16 @@ impl<'m> Transient<'m> {
             Scheme::CrankNicolson => 2.0 / length,
         }
     }
+}
+
+/// How matrices were reassembled in a run.
+pub(super) struct Refilled {
+    pub parts: SystemSummary,
+    pub warnings: Vec<String>,
+    /// The settings with the method of the linear solves.
+    pub config: SolverConfig,
+    /// None if stages are linear.
+    pub report: Option<NonlinearReport>,
 }
 
 /// Refuses cells and components that time-dependent problems do not support.

@@ -22,6 +22,11 @@ fn program<T: Scalar, O: Element>(hook: &CudaHook<'_>) -> Specialisation {
     CSR.of::<T>().define("FEMTILE_OFFSET", O::C_NAME).header("hook.cuh", hook.source())
 }
 
+/// Returns the program of products with this hook, and of the diagonal, for fewer than 2³² non-zeros.
+pub fn narrow_program<T: Scalar>(hook: &CudaHook<'_>) -> Specialisation {
+    program::<T, u32>(hook)
+}
+
 /// The programs of this folder with a hook, for checks that compile all of them.
 pub fn specialisations(hook: &CudaHook<'_>) -> Vec<Specialisation> {
     vec![

@@ -20,6 +20,7 @@ use femtile_linalg::{LinalgError, LinearOperator, need};
 use super::entry_positions::sealed::Sealed;
 use super::{EntryPositions, StoredMatrix};
 pub use cpu::dot_of_entries;
+pub use cuda::narrow_program as cuda_program;
 pub use kernels::CsrKernels;
 
 /// Where each row begins: 32-bit numbers as long as they reach, else 64-bit.

@@ -34,6 +34,7 @@ use super::entry_positions::sealed::Sealed;
 use super::{EntryPositions, StoredMatrix};
 use columns::Columns;
 pub use config::{EllWarpConfig, IndexKind, Numbering, Reduction};
+pub use convert::cuda::narrow_program as cuda_conversion;
 pub use kernels::EllWarpKernels;
 use pack::Packed;
 use slices::Slices;

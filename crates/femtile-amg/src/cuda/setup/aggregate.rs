@@ -7,7 +7,7 @@ use femtile_linalg::vector::scan;
 
 use super::evolution::{EVOLUTION_HEADER, Evolution};
 use super::graph::Lists;
-use super::{LANES, Numbers, Rows, THREADS, by_lanes, lanes_for};
+use super::{FEW_LANES, LANES, Numbers, Rows, THREADS, by_lanes, lanes_for};
 use crate::Graph;
 use crate::kernels::DeviceAggregates;
 use crate::setup::graph::distance;
@@ -357,7 +357,7 @@ pub(crate) fn weigh(
     let mut sums = Buffer::zeros(device, parts.n)?;
     let weights = weights.map_or(Read::none(), Buffer::read);
     let arguments = (sums.write(), parts.of_node.read(), weights, n as u64);
-    let (program, kernel) = (by_lanes::<f32>(&AGGREGATE, 4), Kernel::<Weigh>::new("amg_parts_weigh"));
+    let (program, kernel) = (by_lanes::<f32>(&AGGREGATE, FEW_LANES), Kernel::<Weigh>::new("amg_parts_weigh"));
     // SAFETY: each node has an entry, each part a sum.
     unsafe { device.launch(&program, &kernel, Launch::over(n, THREADS), arguments) }?;
     Ok(sums)

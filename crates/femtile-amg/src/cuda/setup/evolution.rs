@@ -31,7 +31,7 @@ pub(crate) struct Evolution<'a, H: Scalar> {
     near: Buffer<H, Cuda>,
 }
 
-fn program<H: Scalar>() -> Specialisation {
+pub(super) fn program<H: Scalar>() -> Specialisation {
     by_lanes::<H>(&EVOLUTION, WARP)
 }
 

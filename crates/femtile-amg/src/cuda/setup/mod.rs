@@ -15,6 +15,7 @@ pub(super) mod ranks;
 use femtile_device::cuda::{Header, LANES_HEADER, Program, Specialisation, Structure};
 use femtile_device::{Buffer, Cuda, Scalar};
 use femtile_linalg::LinalgError;
+use femtile_linalg::vector::scan;
 use femtile_sparse::csr::{Csr, Offsets};
 
 use super::address;
@@ -29,6 +30,9 @@ use ranks::LocalRows;
 pub(crate) const LANES: Header = LANES_HEADER;
 /// Threads of a block.
 pub(crate) const THREADS: u32 = 256;
+/// Lanes of short and of long rows.
+const FEW_LANES: usize = 4;
+const MANY_LANES: usize = 32;
 /// The average number of entries per row above which several lanes share a row.
 const LONG: usize = 24;
 /// A matrix with a longer row is set up on the host, as a thread visits all pairs of entries of a row.
@@ -44,7 +48,26 @@ pub(crate) fn by_lanes<H: Scalar>(program: &'static Program, lanes: usize) -> Sp
 
 /// Returns the lanes of a row for this number of entries and rows.
 fn lanes_for(n_entries: usize, n_rows: usize) -> usize {
-    if n_entries < LONG * n_rows { 4 } else { 32 }
+    if n_entries < LONG * n_rows { FEW_LANES } else { MANY_LANES }
+}
+
+/// Returns the programs that set up levels of a matrix with short rows on the finest level, those needed first first.
+pub(super) fn programs<H: Scalar>() -> Vec<Specialisation> {
+    let [few, many] = [FEW_LANES, MANY_LANES].map(|lanes| move |program| by_lanes::<H>(program, lanes));
+    vec![
+        few(&matrix::MATRIX),
+        evolution::program::<H>(),
+        few(&aggregate::AGGREGATE),
+        // Marks and weights of nodes are counted in any precision.
+        evolution::program::<f32>(),
+        by_lanes::<f32>(&aggregate::AGGREGATE, FEW_LANES),
+        scan::cuda_program(),
+        prolong::program::<H>(),
+        few(&product::PRODUCT),
+        many(&product::PRODUCT),
+        many(&matrix::MATRIX),
+        many(&aggregate::AGGREGATE),
+    ]
 }
 
 /// The programs of this folder, for checks that compile all of them.
@@ -57,7 +80,8 @@ pub(super) fn specialisations() -> Vec<Specialisation> {
     };
     let of_one = |(program, lanes)| [by_lanes::<f32>(program, lanes), by_lanes::<f64>(program, lanes)];
     let others = [(&prolong::PROLONG, 32), (&graph::GRAPH, 4), (&ranks::RANKS, 4)];
-    let of_lanes = [4, 32].into_iter().flat_map(of_lanes).chain(others.into_iter().flat_map(of_one));
+    let of_lanes =
+        [FEW_LANES, MANY_LANES].into_iter().flat_map(of_lanes).chain(others.into_iter().flat_map(of_one));
     of_lanes.chain(evolution::specialisations()).collect()
 }
 

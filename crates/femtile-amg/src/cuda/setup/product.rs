@@ -4,7 +4,7 @@ use femtile_linalg::LinalgError;
 use femtile_linalg::vector::scan;
 use femtile_sparse::csr::Csr;
 
-use super::{LANES, Rows, THREADS, by_lanes};
+use super::{FEW_LANES, LANES, MANY_LANES, Rows, THREADS, by_lanes};
 
 pub(super) static PRODUCT: Program =
     Program { name: "amg_product", source: include_str!("product.cu"), headers: &[LANES, TABLE_HEADER] };
@@ -60,7 +60,7 @@ pub(crate) fn product<H: Scalar>(
 ) -> Result<Option<Csr<H, Cuda>>, LinalgError> {
     let (Some(left), Some(right)) = (Rows::new(a), Rows::new(b)) else { return Ok(None) };
     let (device, n) = (left.device, left.n());
-    let lanes = if b.n_nonzeros() < WIDE * b.n_rows() { 4 } else { 32 };
+    let lanes = if b.n_nonzeros() < WIDE * b.n_rows() { FEW_LANES } else { MANY_LANES };
     let mut most = Buffer::zeros(device, 2)?;
     let arguments = (most.write(), right.offsets.read(), left.structure());
     let kernel = Kernel::<Bound>::new("amg_product_bound");

@@ -20,7 +20,7 @@ type ColumnLengths = (Write<u32>, Read<u32>, u64);
 type Transpose<H> = (Write<u32>, Write<H>, Write<u32>, Read<u32>, Structure);
 type Sort<H> = (Write<u32>, Write<H>, Structure);
 
-fn program<H: Scalar>() -> Specialisation {
+pub(super) fn program<H: Scalar>() -> Specialisation {
     by_lanes::<H>(&PROLONG, SORTING)
 }
 

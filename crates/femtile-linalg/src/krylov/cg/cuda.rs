@@ -55,6 +55,11 @@ fn flexible_program<T: Scalar>() -> Specialisation {
     CG.of::<T>().define("FEMTILE_DIAGONAL", 0).define("FEMTILE_FLEXIBLE", 1)
 }
 
+/// Returns the programs of solves with a diagonal, and with another preconditioner that is a fixed map.
+pub fn programs<T: Scalar>() -> Vec<Specialisation> {
+    vec![program::<T>(true), program::<T>(false)]
+}
+
 /// The programs of this folder, for checks that compile all of them.
 pub(crate) fn specialisations() -> Vec<Specialisation> {
     [false, true]

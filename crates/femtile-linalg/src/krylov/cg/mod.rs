@@ -31,7 +31,7 @@ use super::acceptance::{self, PreconditionedSystem};
 use crate::comm::Communicator;
 use crate::{LinalgError, LinearOperator, Preconditioner};
 pub use config::{CgOutcome, KrylovConfig};
-pub use cuda::product_hook;
+pub use cuda::{product_hook, programs as cuda_programs};
 pub use kernels::CgKernels;
 pub(super) use plan::{Block, Plan};
 pub use scalars::{CgHistory, CgProgress, CgScalars, CgStep};

@@ -19,7 +19,8 @@ type Finish<T> = (Write<T>, Read<T>, Read<T>, Structure, Read<f64>, u64);
 type Step = (Write<f64>, Write<f64>, Write<f64>, Write<f64>, Read<f64>);
 const STEP: Kernel<Step> = Kernel::new("merged_cg_step");
 
-fn program<T: Scalar>() -> Specialisation {
+/// Returns the program of the passes of an iteration.
+pub fn program<T: Scalar>() -> Specialisation {
     MERGED_CG.of::<T>().define("FEMTILE_LEAST_BETA", Scalars::LEAST_BETA)
 }
 

@@ -21,6 +21,7 @@ use super::residual::norm;
 use super::watch::{Rounds, Watch};
 use crate::comm::Communicator;
 use crate::{LinalgError, LinearOperator, Preconditioner, error::need};
+pub use cuda::program as cuda_program;
 pub use kernels::{MergedCgKernels, MergedVectors};
 pub use scalars::MergedScalars;
 

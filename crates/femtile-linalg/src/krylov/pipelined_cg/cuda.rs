@@ -2,7 +2,7 @@ use femtile_device::cuda::{Kernel, Program, Specialisation, Structure, Write};
 use femtile_device::{Buffer, Cuda, Scalar};
 
 use super::{PipelinedCgKernels, PipelinedCgStep, PipelinedCgSums, PipelinedCgVectors};
-use crate::krylov::Preconditioning;
+use crate::krylov::{Preconditioning, PreconditioningKind};
 use crate::vector::cuda::{SEVERAL_SUMS, SUMS, several_sums};
 use crate::{LinalgError, error::need};
 
@@ -11,16 +11,18 @@ static PIPELINED_CG: Program =
 
 type Update<T> = (Write<f64>, Write<f64>, Write<u32>, Structure, T, T, u64);
 
-/// Kinds of preconditioners, as the kernel numbers them.
-const KINDS: u32 = 3;
+/// Kinds of preconditioners, in the order in which the kernel numbers them.
+const KINDS: [PreconditioningKind; 3] =
+    [PreconditioningKind::Identity, PreconditioningKind::Diagonal, PreconditioningKind::General];
 
-fn program<T: Scalar>(kind: u32) -> Specialisation {
-    PIPELINED_CG.of::<T>().define("FEMTILE_KIND", kind)
+/// Returns the program of a solve with this kind of preconditioner.
+pub fn program<T: Scalar>(kind: PreconditioningKind) -> Specialisation {
+    PIPELINED_CG.of::<T>().define("FEMTILE_KIND", kind as u32)
 }
 
 /// The programs of this folder, for checks that compile all of them.
 pub(crate) fn specialisations() -> Vec<Specialisation> {
-    (0..KINDS).flat_map(|kind| [program::<f32>(kind), program::<f64>(kind)]).collect()
+    KINDS.into_iter().flat_map(|kind| [program::<f32>(kind), program::<f64>(kind)]).collect()
 }
 
 impl<T: Scalar> PipelinedCgKernels<T> for Cuda {
@@ -39,12 +41,14 @@ impl<T: Scalar> PipelinedCgKernels<T> for Cuda {
         let of_all = [("x", &*x), ("r", &v.r), ("w", &v.w), ("p", &v.p), ("s", &v.s), ("z", &v.z)];
         let mut fields = of_all.into_iter().map(address).collect::<Result<Vec<_>, _>>()?;
         let ([m, u, q], d, kind) = match by {
-            Preconditioning::Identity => ([0; 3], 0, 0),
+            Preconditioning::Identity => ([0; 3], 0, PreconditioningKind::Identity),
             Preconditioning::Diagonal(d) => {
-                ([address(("m", &v.m))?, 0, 0], address(("inverse_diagonal", d))?, 1)
+                let d = address(("inverse_diagonal", d))?;
+                ([address(("m", &v.m))?, 0, 0], d, PreconditioningKind::Diagonal)
             }
             Preconditioning::General => {
-                ([address(("m", &v.m))?, address(("u", &v.u))?, address(("q", &v.q))?], 0, 2)
+                let vectors = [address(("m", &v.m))?, address(("u", &v.u))?, address(("q", &v.q))?];
+                (vectors, 0, PreconditioningKind::General)
             }
         };
         fields.extend([m, u, q, address(("n", &v.n))?, d]);

@@ -15,6 +15,7 @@ use super::watch::Watch;
 use super::{Monitor, Preconditioning, Stop};
 use crate::comm::Communicator;
 use crate::{LinalgError, LinearOperator, Preconditioner};
+pub use cuda::program as cuda_program;
 pub use kernels::{PipelinedCgKernels, PipelinedCgStep, PipelinedCgSums, PipelinedCgVectors};
 
 /// Pipelined conjugate gradients, preconditioned: all updates and all sums of an iteration in one pass.

@@ -23,6 +23,16 @@ fn program<T: Scalar>(room: usize) -> Specialisation {
     S_STEP_CG.of::<T>().define("FEMTILE_STEPS", room)
 }
 
+/// Returns the room of a block of this many steps.
+fn room(n_steps: usize) -> usize {
+    ROOMS.into_iter().find(|room| n_steps <= *room).unwrap_or(MAX_STEPS)
+}
+
+/// Returns the programs of blocks of up to this many steps, as the last block may be shorter than the others.
+pub fn programs<T: Scalar>(n_steps: usize) -> Vec<Specialisation> {
+    ROOMS.into_iter().filter(|own| *own <= room(n_steps)).map(program::<T>).collect()
+}
+
 /// The programs of this folder, for checks that compile all of them.
 pub(crate) fn specialisations() -> Vec<Specialisation> {
     ROOMS.into_iter().flat_map(|room| [program::<f32>(room), program::<f64>(room)]).collect()
@@ -49,7 +59,7 @@ impl Vectors {
         few(p.len(), t.len())?;
         let n = p.iter().chain(t).next().map_or(0, Buffer::len);
         let n_steps = p.len().max(t.len().saturating_sub(1));
-        let room = ROOMS.into_iter().find(|room| n_steps <= *room).unwrap_or(MAX_STEPS);
+        let room = room(n_steps);
         let address = |field: &'static str, vector: &Vector<T>| -> Result<u64, LinalgError> {
             need(field, n, vector.len())?;
             Ok(vector.address_on(device)?)

@@ -26,6 +26,7 @@ use super::{Monitor, Preconditioning, Stop};
 use crate::comm::Communicator;
 use crate::{LinalgError, LinearOperator, Preconditioner};
 pub use config::{MAX_STEPS, SStepCgConfig};
+pub use cuda::programs as cuda_programs;
 use gram::Conjugated;
 pub use gram::{GramRows, SStepGram};
 pub use kernels::SStepCgKernels;
@@ -81,6 +82,11 @@ impl SStepCg {
     /// Creates the method with the given settings.
     pub fn new(config: SStepCgConfig) -> Self {
         Self { config }
+    }
+
+    /// Returns the settings.
+    pub fn config(&self) -> &SStepCgConfig {
+        &self.config
     }
 
     /// Solves $A x = b$, starting from the values in `x` and leaving the last iterate there.

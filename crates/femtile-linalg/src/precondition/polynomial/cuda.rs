@@ -13,9 +13,14 @@ const THREADS: u32 = 256;
 
 type FromZero<T> = (Write<T>, Write<T>, Read<T>, Read<T>, T, u64);
 
+/// Returns the program of a polynomial smoother, whose products have [`product_hooks`].
+pub fn program<T: Scalar>() -> Specialisation {
+    POLYNOMIAL.of::<T>()
+}
+
 /// The programs of this folder, for checks that compile all of them.
 pub(crate) fn specialisations() -> Vec<Specialisation> {
-    vec![POLYNOMIAL.of::<f32>(), POLYNOMIAL.of::<f64>()]
+    vec![program::<f32>(), program::<f64>()]
 }
 
 /// Returns the hooks with which products are compiled: that of the residual and that of a step.
@@ -61,7 +66,7 @@ impl<T: Scalar> PolynomialKernels<T> for Cuda {
         let arguments = (x.write(), direction, inverse_diagonal.read(), b.read(), step.alpha, n as u64);
         let kernel = Kernel::<FromZero<T>>::new("relax_from_zero");
         // SAFETY: all vectors of a system have n entries.
-        Ok(unsafe { self.launch(&POLYNOMIAL.of::<T>(), &kernel, Launch::over(n, THREADS), arguments) }?)
+        Ok(unsafe { self.launch(&program::<T>(), &kernel, Launch::over(n, THREADS), arguments) }?)
     }
 
     /// The product is written to the array of the result. The hook, which runs after it in the same thread,

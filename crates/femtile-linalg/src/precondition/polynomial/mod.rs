@@ -11,7 +11,7 @@ mod reference;
 mod spectrum;
 
 pub use chebyshev::chebyshev;
-pub use cuda::product_hooks;
+pub use cuda::{product_hooks, program as cuda_program};
 pub use iterate::Iterate;
 pub use kernels::{PolynomialKernels, Relaxed, Step};
 use kernels::{need_relaxed, need_vectors};

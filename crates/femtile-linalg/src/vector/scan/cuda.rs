@@ -13,7 +13,8 @@ type Tiles = (Write<u32>, Write<u64>, Read<u32>, u64);
 type Sums = (Write<u64>, Write<u64>, u64);
 type Ends = (Write<u32>, Read<u64>, Read<u64>, u64);
 
-fn program() -> Specialisation {
+/// Returns the program of running sums.
+pub fn program() -> Specialisation {
     SCAN.of::<u32>().define("FEMTILE_TILE", TILE)
 }
 

@@ -4,4 +4,4 @@
 mod cuda;
 
 pub(crate) use cuda::specialisations;
-pub use cuda::starts;
+pub use cuda::{program as cuda_program, starts};

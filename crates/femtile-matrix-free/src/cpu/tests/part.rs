@@ -52,15 +52,17 @@ fn rows_are_those_of_the_whole(
     space: &TensorSpace<'_>,
     constrained: &[u32],
     facets: &[FacetMatrix],
+    components: usize,
     class: impl Fn(u32) -> u32,
 ) {
     let (one, wavy) =
         (Coefficient::Constant(1.0), Coefficient::Expression(Expression::parse("1 + x*x").unwrap()));
     let terms = Terms { sigma: Some(&wavy), lambda: Some(&one) };
-    let (numbers, rows) = numbers(space, class);
-    let n_owned = rows[1];
-    let config = MatrixFreeConfig { constrained, facets, ..MatrixFreeConfig::default() };
-    let x = values(space.n_dofs());
+    let (numbers, unknowns) = numbers(space, class);
+    let n_owned = unknowns[1] * components;
+    let config = MatrixFreeConfig { constrained, facets, components, ..MatrixFreeConfig::default() };
+    let x = values(space.n_dofs() * components);
+    let row_of = |row: usize| numbers[row / components] as usize * components + row % components;
     for level in SimdLevel::available() {
         let mut bits: Option<Vec<f64>> = None;
         for threads in [1, 3] {
@@ -69,25 +71,27 @@ fn rows_are_those_of_the_whole(
             let mut expected = Buffer::from_vec(&cpu, vec![f64::NAN; x.len()]).unwrap();
             whole.apply(&mut expected, &Buffer::from_vec(&cpu, x.clone()).unwrap()).unwrap();
             let size = expected.as_slice().iter().fold(0.0_f64, |size, y| size.max(y.abs()));
-            let part = MatrixFree::<f64>::local(&cpu, space, terms, config, (&numbers, rows)).unwrap();
+            let part = MatrixFree::<f64>::local(&cpu, space, terms, config, (&numbers, unknowns)).unwrap();
             assert_eq!((part.n_owned(), GhostedOperator::n_ghosts(&part)), (n_owned, x.len() - n_owned));
             let mut mixed = vec![0.0; x.len()];
-            numbers.iter().zip(&x).for_each(|(&number, &x)| mixed[number as usize] = x);
+            x.iter().enumerate().for_each(|(row, &x)| mixed[row_of(row)] = x);
             let [owned, ghosts] =
                 [&mixed[..n_owned], &mixed[n_owned..]].map(|x| Buffer::from_vec(&cpu, x.to_vec()).unwrap());
             let mut y = Buffer::from_vec(&cpu, vec![f64::NAN; n_owned]).unwrap();
             let dot = DotHook::new(n_owned);
             part.apply_ghosted(&mut y, &owned, &ghosts, &dot).unwrap();
             let diagonals = (whole.diagonal(), part.diagonal());
-            for (dof, &number) in numbers.iter().enumerate().filter(|(_, row)| (**row as usize) < n_owned) {
-                let (found, expected) = (y.as_slice()[number as usize], expected.as_slice()[dof]);
-                assert!((found - expected).abs() <= 1e-13 * size, "{dof}: {found} and {expected}");
-                let [found, expected] = [diagonals.1[number as usize], diagonals.0[dof]];
-                assert!((found - expected).abs() <= 1e-13 * expected.abs(), "diagonal of {dof}");
+            for (row, number) in (0..x.len()).map(|row| (row, row_of(row))).filter(|(_, row)| *row < n_owned)
+            {
+                let (found, expected) = (y.as_slice()[number], expected.as_slice()[row]);
+                assert!((found - expected).abs() <= 1e-13 * size, "{row}: {found} and {expected}");
+                let [found, expected] = [diagonals.1[number], diagonals.0[row]];
+                assert!((found - expected).abs() <= 1e-13 * expected.abs(), "diagonal of {row}");
             }
             let sum: f64 = owned.as_slice().iter().zip(y.as_slice()).map(|(x, y)| x * y).sum();
             assert!((dot.sum() - sum).abs() <= 1e-12 * size * n_owned as f64);
-            merged_products_are_the_same(&part, (owned.as_slice(), &ghosts), y.as_slice(), rows[0]);
+            let first_exported = unknowns[0] * components;
+            merged_products_are_the_same(&part, (owned.as_slice(), &ghosts), y.as_slice(), first_exported);
             let bits = bits.get_or_insert_with(|| y.as_slice().to_vec());
             assert!(bits == y.as_slice(), "bits differ with {threads} threads");
         }
@@ -150,11 +154,16 @@ fn rows_of_a_rank_are_those_of_the_whole_operator() {
             let lengths = entities(&space);
             let constrained: Vec<u32> =
                 corners.into_iter().flat_map(|first| first..first + lengths[&first]).collect();
-            rows_are_those_of_the_whole(&space, &constrained, &[facet(&space)], hashed);
+            for components in [1, 3] {
+                rows_are_those_of_the_whole(&space, &constrained, &[facet(&space)], components, hashed);
+            }
             // All of them, and a rank with fewer rows than an entity has.
-            rows_are_those_of_the_whole(&space, &[], &[facet(&space)], |_| 0);
+            rows_are_those_of_the_whole(&space, &[], &[facet(&space)], 1, |_| 0);
             let (&one, _) = lengths.iter().find(|(_, len)| **len == 1).unwrap();
-            rows_are_those_of_the_whole(&space, &[], &[], |first| if first == one { 0 } else { 2 });
+            for components in [1, 2] {
+                let class = |first: u32| if first == one { 0 } else { 2 };
+                rows_are_those_of_the_whole(&space, &[], &[], components, class);
+            }
         }
     }
 }

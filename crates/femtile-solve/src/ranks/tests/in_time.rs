@@ -97,17 +97,6 @@ fn a_run_goes_on_with_another_number_of_ranks() {
 }
 
 #[test]
-fn runs_in_time_that_several_ranks_cannot_do_are_refused() {
-    let mesh = solid();
-    let problem = || Poisson::new(&mesh).source(1.0).dirichlet("all", 0.0).unwrap();
-    let error = |transient: Transient<'_>| transient.solve(&config(2)).unwrap_err().to_string();
-    assert!(error(Transient::new(problem().sigma("1 + t"), 0.0)).contains("do not change"));
-    assert!(
-        error(Transient::new(problem(), 0.0).mass(crate::MassMatrix::Lumped)).contains("consistent mass")
-    );
-}
-
-#[test]
 fn ranks_that_own_nothing_take_part_in_a_run_in_time() {
     let mesh = square(&SquareConfig { cells: [2, 1], ..SquareConfig::default() }).unwrap();
     let problem = Poisson::new(&mesh).sigma(1e6).source("x").dirichlet("xmin", "t").unwrap();

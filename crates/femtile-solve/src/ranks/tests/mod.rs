@@ -1,6 +1,8 @@
 mod boxes;
+mod components;
 mod in_time;
 mod in_time_on_parts;
+mod nonlinear;
 mod parts;
 mod scattered;
 
@@ -118,9 +120,15 @@ fn a_solution_does_not_depend_on_the_partition() {
         let mut progress = Silent;
         let mut stages = Stages::new(&mut progress);
         let division = ReplicatedPartition::of(&discretization, partition, &config(n_ranks)).unwrap();
-        let found =
-            solve_divided(discretization, division, (&cpu, None), (&config(n_ranks), "test"), &mut stages)
-                .unwrap();
+        let mesh = MeshOfRanks::Replicated(Box::new(division));
+        let found = solve_divided(
+            (discretization, None),
+            mesh,
+            (&cpu, None),
+            (&config(n_ranks), "test"),
+            &mut stages,
+        )
+        .unwrap();
         assert!(found.has_converged(), "{name}");
         assert_same(found.values(), alone.values(), 1e-10, name);
     }
@@ -194,11 +202,7 @@ fn what_several_ranks_cannot_do_is_refused() {
     let cuda = |ranks| SolverConfig { device: DeviceChoice::Cuda(4095), ..config(ranks) };
     assert!(error(problem(), cuda(1)).contains("`Ranks::One`"));
     assert!(error(problem(), cuda(2)).contains("cuda:4095"));
-    assert!(error(problem().sigma("1 + u*u"), config(2)).contains("a coefficient depends on u"));
     assert!(error(problem(), config(0)).contains("0 ranks"));
-    let cubes = cubes();
-    let of_cubes = || Poisson::new(&cubes).source(1.0).dirichlet("all", 0.0).unwrap();
-    assert!(error(of_cubes().components(2), config(2)).contains("one component"));
 }
 
 /// Asks for a stop in an iteration.
@@ -329,8 +333,9 @@ fn a_solution_of_any_degree_does_not_depend_on_the_partition() {
             let mut stages = Stages::new(&mut progress);
             let config = SolverConfig { preconditioner, ..config(n_ranks) };
             let division = ReplicatedPartition::of(&discretization, partition, &config).unwrap();
-            let found = solve_divided(discretization, division, (&cpu, None), (&config, "test"), &mut stages)
-                .unwrap();
+            let mesh = MeshOfRanks::Replicated(Box::new(division));
+            let with = (&config, "test");
+            let found = solve_divided((discretization, None), mesh, (&cpu, None), with, &mut stages).unwrap();
             assert!(found.has_converged(), "{name}");
             assert_same(found.values(), alone.values(), 1e-10, name);
         }

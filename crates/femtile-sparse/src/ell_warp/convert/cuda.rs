@@ -29,6 +29,11 @@ fn program<O: Element>() -> Specialisation {
     SLICES.of::<O>()
 }
 
+/// Returns the program that finds the slices of a matrix of fewer than 2³² non-zeros.
+pub fn narrow_program() -> Specialisation {
+    program::<u32>()
+}
+
 /// The programs of this folder, for checks that compile all of them.
 pub(crate) fn specialisations() -> Vec<Specialisation> {
     vec![program::<u32>(), program::<u64>()]
