@@ -543,7 +543,9 @@ impl WeakForm<'_> {
                 let assembled = stages.with_fractions(|progress| assemble::<f64, D>(device, form, progress));
                 Ok(assembled?.into_parts().0)
             }
-            Kind::Tensor { problems, rule } => Ok(tensor::assembled(device, *rule, &problems[0], stages)?.matrix),
+            Kind::Tensor { problems, rule } => {
+                Ok(tensor::assembled(device, *rule, &problems[0], stages)?.matrix)
+            }
         }
     }
 }

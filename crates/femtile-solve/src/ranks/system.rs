@@ -164,13 +164,12 @@ pub(super) fn multigrid<T: Scalar, D: AmgDevice<T>>(
         warnings.push(f64_in_place_of_f32(error));
         (precision, amg) = (LevelPrecision::F64, made(LevelPrecision::F64));
     }
-    let amg =
-        amg.map_err(|error| match error.is_of_precision() && precision == LevelPrecision::F32 {
-            true => SolveError::setting(
-                &["solver".into(), "amg".into(), "precision".into()],
-                format!("levels in f32 failed ({error}): use \"f64\", which one rank alone would go on with"),
-            ),
-            false => error.into(),
-        })?;
+    let amg = amg.map_err(|error| match error.is_of_precision() && precision == LevelPrecision::F32 {
+        true => SolveError::setting(
+            &["solver".into(), "amg".into(), "precision".into()],
+            format!("levels in f32 failed ({error}): use \"f64\", which one rank alone would go on with"),
+        ),
+        false => error.into(),
+    })?;
     Ok(and_levels(amg))
 }
