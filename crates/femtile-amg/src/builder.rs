@@ -36,6 +36,7 @@ const WEAKER: f64 = 0.5;
 pub(crate) const FEW: [usize; 2] = [1_500, 20_000];
 /// Coarsening ends if the next level would have more than this share of the rows.
 pub(crate) const LEAST_GAIN: f64 = 0.8;
+
 /// The aggregates of a level, in the memory of the device that set it up.
 #[derive(Debug, Clone)]
 pub(crate) enum Groups<D: Device> {
@@ -78,7 +79,7 @@ pub(crate) struct Builder<'a, H: Scalar, D: AmgKernels<H>> {
     /// The last level, until the order of rows of the next one is known.
     pub open: Option<OpenLevel<H, D>>,
     pub groups: Vec<Groups<D>>,
-    /// Flags of the rows of the next level that come from doubtful ones, as [`inherited`]; empty if none do.
+    /// Flags of the rows of the next level that come from doubtful ones, as [`inherited`](crate::setup::evolution::inherited); empty if none do.
     pub inherited: Vec<bool>,
     /// As [`Levels::order`](crate::levels::Levels::order).
     pub order: Option<Arc<RowOrder<D>>>,
@@ -178,9 +179,8 @@ impl<'a, H: Scalar, D: AmgKernels<H>> Builder<'a, H, D> {
         let Some(Nodes { weights, from_doubtful }) = nodes.filter(|_| self.levels.len() > n_before) else {
             return Ok(None);
         };
-        if let Some(marks) = from_doubtful {
-            self.inherited = marks.to_host()?.into_iter().map(|mark| mark != 0).collect();
-        }
+        let marks = from_doubtful.map_or(Ok(Vec::new()), |marks| marks.to_host())?;
+        self.inherited = marks.into_iter().map(|mark| mark != 0).collect();
         Ok(Some((Rows::as_is(&a)?, NearNullspace::of_weights(weights.to_host()?))))
     }
 
@@ -193,7 +193,12 @@ impl<'a, H: Scalar, D: AmgKernels<H>> Builder<'a, H, D> {
         let is_here = self.device.amg_is_set_up_here();
         let Some(weights) = b.weights().filter(|_| is_here) else { return Ok(None) };
         let weights = Buffer::from_vec(self.device, weights)?;
-        let nodes = (self.number() > 0).then_some(Nodes { weights, from_doubtful: None });
+        let marks: Vec<u32> = self.inherited.iter().map(|&mark| u32::from(mark)).collect();
+        let from_doubtful = match marks.is_empty() {
+            true => None,
+            false => Some(Buffer::from_vec(self.device, marks)?),
+        };
+        let nodes = (self.number() > 0).then_some(Nodes { weights, from_doubtful });
         self.on_device_from(a.clone().into_device(self.device)?, nodes)
     }
 
@@ -228,6 +233,8 @@ impl<'a, H: Scalar, D: AmgKernels<H>> Builder<'a, H, D> {
         };
         self.push_shape(&a, parts.n, relaxation.n_patches(), p.n_nonzeros())?;
         self.groups.push(Groups::OnDevice(parts));
+        // They are those of the level that is set up on the device.
+        self.terms = None;
         let transfer = Transfer::new(self.device, [p, r], halo)?;
         self.levels.push(Level { a, relaxation, transfer });
         Ok((coarse, nodes))

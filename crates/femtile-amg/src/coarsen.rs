@@ -111,14 +111,25 @@ impl<H: Scalar, D: AmgKernels<H>> Builder<'_, H, D> {
         if number > 0 {
             self.isolate_null_rows(&mut matrix)?;
         }
-        let diagonal = match check::diagonal(&matrix.rows, self.scale) {
-            // Rows of coarser levels are not rows of the given matrix.
-            Err(AmgError::Diagonal { row, .. }) if number > 0 => {
-                let pivot = check::diagonal_entry(&matrix.rows, row);
-                return Err(AmgError::Indefinite { n_rows: matrix.n_owned(), row, pivot });
+        let checked = check::diagonal(&matrix.rows, self.scale);
+        if number > 0 {
+            // Rows of coarser levels are not rows of the given matrix. Callers go on after this error, so all ranks return it.
+            let wrong = match &checked {
+                Err(AmgError::Diagonal { row, .. }) => {
+                    [*row as f64, check::diagonal_entry(&matrix.rows, *row)]
+                }
+                _ => [-1.0, 0.0],
+            };
+            let all =
+                matrix.halo.comm().all_gather(&[[matrix.n_owned() as f64, wrong[0], wrong[1]]])?.concat();
+            if let Some(rank) = all.iter().position(|[_, row, _]| *row >= 0.0) {
+                let rows_of = |ranks: &[[f64; 3]]| ranks.iter().map(|[n, ..]| *n as usize).sum::<usize>();
+                let [_, row, pivot] = all[rank];
+                let (n_rows, row) = (rows_of(&all), rows_of(&all[..rank]) + row as usize);
+                return Err(AmgError::Indefinite { n_rows, row, pivot });
             }
-            checked => checked?,
-        };
+        }
+        let diagonal = checked?;
         if number == 0 {
             check::range(&diagonal)?;
         }
@@ -176,7 +187,7 @@ impl<H: Scalar, D: AmgKernels<H>> Builder<'_, H, D> {
         let share_of = |n: usize| (n * k + n_modes) as f64 / n_rows as f64;
         let choose = |factor: f64| -> Result<_, AmgError> {
             let strength = self.strength(fine, modes.as_ref(), &is_dense, factor);
-            let partition = self.partition(fine, &strength, &is_dense);
+            let partition = self.partition(fine, &strength, &is_dense, factor);
             let [n] = totals(comm, [partition.aggregates.n])?;
             Ok((strength, partition, n))
         };
@@ -297,7 +308,13 @@ impl<H: Scalar, D: AmgKernels<H>> Builder<'_, H, D> {
     }
 
     /// Returns the known aggregates and patches of the next level, or those of its graph.
-    fn partition(&self, fine: &Fine<H>, Strength { graph, .. }: &Strength, is_dense: &[bool]) -> Partition {
+    fn partition(
+        &self,
+        fine: &Fine<H>,
+        Strength { graph, .. }: &Strength,
+        is_dense: &[bool],
+        factor: f64,
+    ) -> Partition {
         match self.known.groups.get(self.number()) {
             Some(Groups::OnHost(known)) if known.aggregates.of_node.len() == graph.n_nodes() => {
                 return known.clone();
@@ -312,7 +329,7 @@ impl<H: Scalar, D: AmgKernels<H>> Builder<'_, H, D> {
         }
         if fine.matrix.halo.n_ghosts() > 0 {
             let [threshold, _] = thresholds_of(self.config.strength, self.number());
-            add_single_nodes(fine, threshold, &mut aggregates);
+            add_single_nodes(fine, factor * threshold, &mut aggregates);
         }
         let has_patches = self.config.smoother.has_patches();
         let patches = has_patches.then(|| Patches::new(graph, &aggregates, fine.block));

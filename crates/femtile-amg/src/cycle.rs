@@ -11,8 +11,8 @@ use crate::vectors::Vectors;
 
 /// Computes $x = M^{-1} b$ on the first of `levels`; $M^{-1}$ is one cycle over all of them.
 ///
-/// Collective if levels are divided among ranks. $M^{-1}$ of a V or W cycle is symmetric: post-smoothing is the adjoint of pre-smoothing, by the same polynomial or by
-/// sweeps in reverse order.
+/// Collective if levels are divided among ranks. $M^{-1}$ of a V or W cycle is symmetric: post-smoothing is the adjoint of
+/// pre-smoothing, by the same polynomial or by sweeps in reverse order.
 ///
 /// # Source
 /// `[fu2014]`, Algorithm 5.2, with patches Algorithm 5.3.

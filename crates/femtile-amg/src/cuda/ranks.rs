@@ -71,7 +71,8 @@ pub(super) fn coarsen<H: Scalar>(
     Ok(Some(Coarsened { inverse_diagonal, patched, largest, p, r, coarse, halo, parts, nodes }))
 }
 
-/// Collects aggregates, tentative entries, diagonal and weights of own nodes and ghosts, and the nodes of the next level that these are in.
+/// Collects aggregates, tentative entries, diagonal and weights of own nodes and ghosts, and the nodes of the next level that these
+/// are in.
 fn seen<H: Scalar>(
     halo: &Halo,
     (grouped, sums): (&Grouped<H>, &Numbers),

@@ -87,8 +87,8 @@ pub(crate) fn share(largest: f64) -> f64 {
     1.0 / (HARMLESS * largest)
 }
 
-/// Estimates $\lambda_\max(M^{-1} A)$ from below by Lanczos' method, with a margin, for the first columns, as many as rows. `solve` applies $M^{-1}$
-/// to its second argument; M is symmetric positive definite. The start is $D^{1/2}$ times a pseudorandom
+/// Estimates $\lambda_\max(M^{-1} A)$ of the square block of the first columns from below by Lanczos' method, with a margin.
+/// `solve` applies $M^{-1}$ to its second argument; M is symmetric positive definite. The start is $D^{1/2}$ times a pseudorandom
 /// vector, so that every row has about the same share, also beside the much larger rows of Dirichlet values.
 ///
 /// # Cost

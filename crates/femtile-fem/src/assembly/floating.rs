@@ -1,5 +1,7 @@
 //! Components of a mesh without any constraint or reaction.
 
+use std::ops::Range;
+
 use femtile_mesh::Mesh;
 use femtile_mesh::check::Components;
 use femtile_space::Space;
@@ -10,10 +12,13 @@ use crate::forms::{Compiled, Conditions, FacetTerm, Form, not_negative};
 use crate::functionals::source_rule;
 use crate::tensor::SOURCE_RULE;
 
+/// Cells in which a reaction is evaluated at a time.
+const BLOCK: usize = 1 << 14;
+
 /// Returns whether the solution is determined up to a constant only: nothing holds it, and the mesh is connected.
 ///
-/// `held` are nodes where a condition holds the solution. The cells where a reaction does are asked for only if these are not
-/// enough.
+/// `held` are nodes where a condition holds the solution. Cells where a reaction does are asked for in blocks, until each component
+/// has one.
 ///
 /// # Errors
 /// [`FemError::Floating`] if the mesh has several components and nothing holds one of them; errors of `reacting`.
@@ -21,7 +26,7 @@ pub(crate) fn floats(
     mesh: &Mesh,
     components: &Components,
     mut held: impl Iterator<Item = u32>,
-    reacting: impl FnOnce() -> Result<Vec<u32>, FemError>,
+    reacting: impl Fn(Range<usize>) -> Result<Vec<u32>, FemError>,
 ) -> Result<bool, FemError> {
     let (mut is_held, mut n_left) = (vec![false; components.count], components.count);
     // Returns whether every component is held.
@@ -36,8 +41,12 @@ pub(crate) fn floats(
     if held.any(&mut hold) {
         return Ok(false);
     }
-    for cell in reacting()? {
-        mesh.cell(cell as usize).iter().for_each(|&node| _ = hold(node));
+    for begin in (0..mesh.n_cells()).step_by(BLOCK) {
+        for cell in reacting(begin..mesh.n_cells().min(begin + BLOCK))? {
+            if mesh.cell(cell as usize).iter().any(|&node| hold(node)) {
+                return Ok(false);
+            }
+        }
     }
     has_floating(mesh, components, &is_held)
 }
@@ -53,29 +62,46 @@ pub(crate) fn held_by_conditions(
     nodes.chain(conditions.dirichlet_nodes().map(|(node, _)| node))
 }
 
-/// Returns the cells in which the reaction λ of a form is positive somewhere.
-///
-/// # Errors
-/// A λ that is not finite or negative, a folded cell.
-pub(crate) fn reacting_cells(space: &Space<'_>, form: &Form<'_>) -> Result<Vec<u32>, FemError> {
-    if form.lambda.as_constant() == Some(0.0) {
-        return Ok(Vec::new());
+/// The reaction λ of a form, evaluated to find the cells that it holds.
+pub(crate) struct Reaction<'a> {
+    lambda: Compiled<'a>,
+    evaluation: Evaluation<'a>,
+}
+
+impl<'a> Reaction<'a> {
+    /// Returns none if there is no reaction.
+    ///
+    /// # Errors
+    /// A λ that does not belong to the mesh.
+    pub fn new(space: &'a Space<'a>, form: &Form<'a>) -> Result<Option<Self>, FemError> {
+        if form.lambda.as_constant() == Some(0.0) {
+            return Ok(None);
+        }
+        let lambda = Compiled::scalar("lambda", form.lambda, form.mesh)?;
+        let evaluation = Evaluation::new(space, source_rule(space, form.lambda, SOURCE_RULE));
+        Ok(Some(Self { lambda, evaluation }))
     }
-    let lambda = Compiled::scalar("lambda", form.lambda, form.mesh)?;
-    let evaluation = Evaluation::new(space, source_rule(space, form.lambda, SOURCE_RULE));
-    let cells = evaluation.map(|found, points| {
-        points.eval(found, &lambda)?;
-        not_negative("lambda", &found.given, &found.points)?;
-        Ok(found.given.iter().any(|&value| value > 0.0).then_some(points.cell))
-    })?;
-    Ok(cells.into_iter().flatten().collect())
+
+    /// Returns the cells at some positions in which λ is positive somewhere.
+    ///
+    /// # Errors
+    /// A λ that is not finite or negative, a folded quadrilateral or hexahedron.
+    pub fn cells(&self, positions: Range<usize>) -> Result<Vec<u32>, FemError> {
+        let positions: Vec<usize> = positions.collect();
+        let cells = self.evaluation.map_at(&positions, |found, points, _| {
+            points.eval(found, &self.lambda)?;
+            not_negative("lambda", &found.given, &found.points)?;
+            Ok(found.given.iter().any(|&value| value > 0.0).then_some(points.cell))
+        })?;
+        Ok(cells.into_iter().flatten().collect())
+    }
 }
 
 /// Returns whether a condition or a reaction holds the solution at each node of a mesh that may be a part of another; `held` are
 /// the nodes where a condition does.
 ///
 /// # Errors
-/// As [`reacting_cells`].
+/// As [`Reaction::cells`].
 pub(crate) fn held_nodes(
     space: &Space<'_>,
     form: &Form<'_>,
@@ -86,8 +112,10 @@ pub(crate) fn held_nodes(
     }
     let mut is_held = vec![false; form.mesh.n_nodes()];
     held.for_each(|node| is_held[node as usize] = true);
-    for cell in reacting_cells(space, form)? {
-        form.mesh.cell(cell as usize).iter().for_each(|&node| is_held[node as usize] = true);
+    if let Some(reaction) = Reaction::new(space, form)? {
+        for cell in reaction.cells(0..form.mesh.n_cells())? {
+            form.mesh.cell(cell as usize).iter().for_each(|&node| is_held[node as usize] = true);
+        }
     }
     Ok(is_held)
 }
@@ -165,16 +193,17 @@ mod tests {
     #[test]
     fn a_component_that_nothing_holds_is_an_error_unless_it_is_the_only_one() {
         let two = triangles(vec![0, 5, 3, 1, 4, 2]);
-        let none = || Ok(Vec::new());
+        let none = |_: Range<usize>| Ok(Vec::new());
         assert!(matches!(
             floats(&two, &components(&two), [5].into_iter(), none),
             Err(FemError::Floating { n_components: 2, node: 1, n_nodes: 3, .. })
         ));
         assert!(!floats(&two, &components(&two), [5, 4].into_iter(), none).unwrap());
-        assert!(!floats(&two, &components(&two), [5].into_iter(), || Ok(vec![1])).unwrap());
+        assert!(!floats(&two, &components(&two), [5].into_iter(), |_| Ok(vec![1])).unwrap());
         let one = triangles(vec![0, 1, 2]);
         assert!(floats(&one, &components(&one), [].into_iter(), none).unwrap());
-        let never = || -> Result<Vec<u32>, FemError> { panic!("the reaction does not matter") };
+        let never =
+            |_: Range<usize>| -> Result<Vec<u32>, FemError> { panic!("the reaction does not matter") };
         assert!(!floats(&one, &components(&one), [2].into_iter(), never).unwrap());
     }
 }

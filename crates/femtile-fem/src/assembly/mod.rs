@@ -38,7 +38,7 @@ use crate::forms::{Conditions, FacetTerm, Form, facet_terms};
 use crate::{FemError, functionals};
 pub use cuda::{programs as cuda_programs, specialisations as cuda_specialisations};
 pub use floating::{BALANCE_TOLERANCE, has_floating};
-use floating::{Flux, balance, floats, held_by_conditions, held_nodes, reacting_cells};
+use floating::{Flux, Reaction, balance, floats, held_by_conditions, held_nodes};
 pub use kernels::{Assembled, AssemblyKernels, AssemblyProblem, DeviceState};
 pub use refill::Assembly;
 
@@ -216,7 +216,9 @@ fn is_pure_neumann<C: std::borrow::Borrow<Components>>(
     }
     let form = &problem.coefficients.form;
     let held = problem.constraints.dofs().iter().copied().chain(reacting_nodes(&problem.facet_terms));
-    let reacting = || reacting_cells(&Space::new(form.mesh, 1)?, form);
+    let space = Space::new(form.mesh, 1)?;
+    let reaction = Reaction::new(&space, form)?;
+    let reacting = |cells| reaction.as_ref().map_or(Ok(Vec::new()), |reaction| reaction.cells(cells));
     floats(form.mesh, components().borrow(), held, reacting)
 }
 
@@ -227,7 +229,16 @@ fn is_pure_neumann<C: std::borrow::Borrow<Components>>(
 pub fn conditions_leave_a_constant(space: &Space<'_>, conditions: &Conditions<'_>) -> Result<bool, FemError> {
     let terms = facet_terms(space, conditions)?;
     let held = held_by_conditions(conditions, &terms);
-    floats(conditions.mesh, &components(conditions.mesh), held, || Ok(Vec::new()))
+    floats(conditions.mesh, &components(conditions.mesh), held, |_| Ok(Vec::new()))
+}
+
+/// Returns whether conditions hold the solution at a node of a mesh at least, which may be a part of another.
+///
+/// # Errors
+/// Errors of the conditions.
+pub fn conditions_hold_a_node(space: &Space<'_>, conditions: &Conditions<'_>) -> Result<bool, FemError> {
+    let terms = facet_terms(space, conditions)?;
+    Ok(held_by_conditions(conditions, &terms).next().is_some())
 }
 
 /// Returns whether a cell of this measure has a finite stiffness.

@@ -13,7 +13,7 @@
 use femtile_expression::TapeScratch;
 use femtile_mesh::Mesh;
 use femtile_space::geometry::{CellMap, CellMaps, Sides};
-use femtile_space::{Space, TensorSpace};
+use femtile_space::{Space, SpaceError, TensorSpace};
 use rayon::prelude::*;
 
 use crate::FemError;
@@ -65,10 +65,14 @@ impl Constraints {
     /// whose corners are all named. If several conditions name a node, the last one holds.
     ///
     /// # Errors
-    /// A boundary value that is not finite, reported by a cell at that node.
+    /// A boundary value that is not finite, reported by a cell at that node; [`SpaceError::Degree`] on simplices.
     pub fn new(space: &Space<'_>, conditions: &Conditions<'_>) -> Result<Self, FemError> {
         match space.tensor() {
             Some(space) => Self::of_any_degree(space, conditions),
+            None if space.element().degree() > 1 => {
+                let (kind, degree) = (conditions.mesh.kind, space.element().degree());
+                Err(SpaceError::Degree { kind, degree, highest: 1 }.into())
+            }
             None => Self::of_nodes(conditions),
         }
     }

@@ -15,6 +15,8 @@ mod linearized;
 mod refill;
 mod sparsity;
 
+use std::ops::Range;
+
 use femtile_device::{Buffer, Device, parallel, part};
 use femtile_mesh::check::components;
 use femtile_space::geometry::CellRule;
@@ -22,7 +24,7 @@ use femtile_space::{Space, TensorSpace};
 
 use crate::FemError;
 use crate::assembly::WithoutMatrix;
-use crate::assembly::floating::{Flux, balance, floats, held_by_conditions, held_nodes, reacting_cells};
+use crate::assembly::floating::{Flux, Reaction, balance, floats, held_by_conditions, held_nodes};
 use crate::constraints::Constraints;
 use crate::evaluation::{Evaluation, add_products, touching};
 use crate::forms::{Conditions, FacetTerm, Form};
@@ -254,7 +256,16 @@ fn leaves_a_constant(
         return Ok(false);
     }
     // A negative λ is refused even if conditions hold the solution.
-    let reacting = reacting_cells(&Space::from(space), form)?;
+    let of_cells = Space::from(space);
+    let reacting = match Reaction::new(&of_cells, form)? {
+        Some(reaction) => reaction.cells(0..form.mesh.n_cells())?,
+        None => Vec::new(),
+    };
     let held = held_by_conditions(conditions, &right_side.facet_terms);
-    floats(form.mesh, &components(form.mesh), held, || Ok(reacting))
+    let within = |cells: Range<usize>| {
+        let ends =
+            [cells.start, cells.end].map(|end| reacting.partition_point(|&cell| (cell as usize) < end));
+        Ok(reacting[ends[0]..ends[1]].to_vec())
+    };
+    floats(form.mesh, &components(form.mesh), held, within)
 }

@@ -112,7 +112,11 @@ impl<'a, D: RankDevice> Domain<'a, D> {
         let is_other = |numbers: &Vec<f64>| numbers.len() == 1;
         match all.iter().find(|numbers| !numbers.is_empty()) {
             Some(first) if !all.iter().any(is_other) => Err(of_numbers(first)),
-            Some(_) => agreed(&self.comm, result),
+            // The other errors count, on the ranks that have them.
+            Some(_) if result.as_ref().is_err_and(|error| to_numbers(error).is_none()) => {
+                agreed(&self.comm, result)
+            }
+            Some(_) => agreed(&self.comm, Ok::<(), FemError>(())).and(result),
             None => result,
         }
     }

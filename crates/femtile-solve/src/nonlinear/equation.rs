@@ -281,7 +281,9 @@ impl<'a, D: RankDevice> DiscreteEquation<'a, D> {
     fn make_without_reaction(&mut self) -> Result<(), SolveError> {
         let [zero, one] = [0.0, 1.0].map(Coefficient::Constant);
         let (form, slopes) = (self.domain.problem.form(0), Slopes::default());
-        let sigma = if form.sigma.uses_unknown() { &one } else { form.sigma };
+        // By tag, σ may depend on u in some parts of the mesh alone.
+        let [depends] = self.domain.comm.any([form.sigma.uses_unknown()])?;
+        let sigma = if depends { &one } else { form.sigma };
         let form = Form { sigma, lambda: &zero, source: &zero, ..form };
         let mut plain = Tangent::new(self.domain, form, &slopes, self.time)?;
         let plus = self.stage.as_ref().map(|stage| (stage.shift, stage.storage.values()));

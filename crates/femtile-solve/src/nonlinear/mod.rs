@@ -31,5 +31,8 @@ pub(crate) use tangent::Derivatives;
 
 /// Returns the point of an unknown.
 pub(crate) fn place_of(problem: &Discretization<'_>, unknown: usize) -> [f64; 3] {
-    problem.space().map_or(problem.mesh.points[unknown], |space| Space::from(space).node_points()[unknown])
+    match problem.space() {
+        Some(space) => Space::from(space).node_points()[unknown],
+        None => problem.mesh.points[unknown],
+    }
 }

@@ -7,7 +7,7 @@ use crate::auto::{Circumstances, Solves};
 use crate::capacity::{check_values, plus_capacity};
 use crate::discretization::ProblemData;
 use crate::plan::Plan;
-use crate::{Discretization, OperatorKind, SolveError, SolverConfig};
+use crate::{DeviceChoice, Discretization, OperatorKind, Ranks, SolveError, SolverConfig};
 
 impl Discretization<'_> {
     /// Returns whether a coefficient of the equation depends on u.
@@ -35,7 +35,7 @@ pub(crate) fn check(config: &SolverConfig, problem: &Discretization<'_>) -> Resu
     Ok(())
 }
 
-/// Returns the settings with the preconditioner that `auto` stands for, and the reason; `at` is a typical value of u and the
+/// Returns the settings with the preconditioner that `auto` stands for, and the reason. Collective if the mesh is distributed. `at` is a typical value of u and the
 /// time, `shift` that of the first stage.
 pub(crate) fn resolved(
     config: &SolverConfig,
@@ -62,8 +62,12 @@ pub(crate) fn resolved(
     let frozen = Discretization { space: None, ..frozen };
     let solves = if shift > 0.0 { Solves::Many } else { Solves::One };
     let circumstances = Circumstances::new(opened.is_some(), n_threads, solves);
-    let Plan { config, reason, .. } = Plan::of(&config, &frozen, None, circumstances)?;
-    Ok((config, reason))
+    // Several ranks take the same choice on every machine: that of CPUs.
+    let device = config.device;
+    let on = if config.ranks == Ranks::One { device } else { DeviceChoice::Cpu };
+    let Plan { config, reason, .. } =
+        Plan::of(&SolverConfig { device: on, ..config }, &frozen, None, circumstances)?;
+    Ok((SolverConfig { device, ..config }, reason))
 }
 
 /// Returns a coefficient at a value of u and a time, up to the direction of tensors.

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use femtile_device::{Buffer, Cpu, Cuda};
 use femtile_fem::FemError;
-use femtile_fem::assembly::conditions_leave_a_constant;
+use femtile_fem::assembly::{conditions_hold_a_node, conditions_leave_a_constant};
 use femtile_linalg::LinalgError;
 use femtile_linalg::krylov::cg::CgOutcome;
 use femtile_linalg::newton::{self, NewtonConfig, NewtonOutcome, NewtonStop};
@@ -83,13 +83,12 @@ fn check_constant(problem: &Discretization<'_>) -> Result<(), SolveError> {
     }
     let space = Space::of(problem.mesh, problem.space())?;
     let holding = problem.form(0).holding_conditions();
-    let leaves_a_constant = holding.and_then(|holding| conditions_leave_a_constant(&space, &holding));
-    let leaves_a_constant = match (&problem.divided, leaves_a_constant) {
-        // A piece of a part is held by other parts.
-        (Some(_), Err(FemError::Floating { .. })) => Ok(false),
-        (_, found) => found,
-    };
-    if problem.is_anywhere(!problem.agreed(leaves_a_constant.map_err(SolveError::from))?)? {
+    let is_held = holding.and_then(|holding| match &problem.divided {
+        // A distributed mesh is connected; the pieces of a part need not be held there.
+        Some(_) => conditions_hold_a_node(&space, &holding),
+        None => Ok(!conditions_leave_a_constant(&space, &holding)?),
+    });
+    if problem.is_anywhere(problem.agreed(is_held.map_err(SolveError::from))?)? {
         return Ok(());
     }
     let message =

@@ -179,7 +179,7 @@ impl<'a> Layout<'a, '_> {
         let lacking = || {
             let rank = comm.rank();
             let message = format!(
-                "rank {rank} has no part of the mesh for an equation that is not linear: take fewer ranks"
+                "rank {rank} has no part of the mesh, and matrices are reassembled: take fewer ranks"
             );
             SolveError::solver("ranks", message)
         };

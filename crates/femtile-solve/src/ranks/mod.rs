@@ -198,6 +198,7 @@ pub(crate) fn solve<'m>(
     let n_threads = n_threads(cpu, &config.ranks)?;
     if problem.is_anywhere(problem.is_nonlinear())? {
         let (config, reason, initial) = nonlinear::prepared(&problem, config, (None, n_threads))?;
+        stages.begin(Stage::Assemble)?;
         let mesh = MeshOfRanks::new(&problem, None, &config)?;
         return solve_divided((problem, Some(initial)), mesh, (cpu, opened), (&config, &reason), stages);
     }
@@ -442,7 +443,7 @@ impl RankSolve<'_, '_> {
         if newton.is_none() {
             warnings.extend(warning_of_outcome(config, &outcome));
         }
-        let used = layout.used(unknowns.halo())?;
+        let used = layout.used(unknowns.halo())?.of_components(unknowns.components);
         let result = (components, outcome);
         let mut finished = Finished::of_parts(device, config, result, parts, [D::REASON, reason], warnings);
         finished.nonlinear = newton.map(|(report, _)| report);

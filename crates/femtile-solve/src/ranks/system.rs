@@ -159,8 +159,10 @@ pub(super) fn multigrid<T: Scalar, D: AmgDevice<T>>(
     }
     let made = |precision| device.amg_on_ranks(matrix, halo, near_nullspace, &options.config, precision);
     let (mut precision, mut amg) = (options.precision, made(options.precision));
-    if let (LevelPrecision::F32, Err(error @ AmgError::Indefinite { .. })) = (precision, &amg) {
-        // All ranks factorize the last level, so all of them have this error.
+    if let (LevelPrecision::F32, Err(error @ (AmgError::Indefinite { .. } | AmgError::Resolution { .. }))) =
+        (precision, &amg)
+    {
+        // All ranks have these errors alike.
         warnings.push(f64_in_place_of_f32(error));
         (precision, amg) = (LevelPrecision::F64, made(LevelPrecision::F64));
     }

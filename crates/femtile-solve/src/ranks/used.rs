@@ -34,4 +34,10 @@ impl RanksUsed {
         let most_ghosts = of(1).max().unwrap_or(0);
         Ok(Self { n_ranks: comm.n_ranks(), partition, quality, unknowns, most_ghosts })
     }
+
+    /// Counts the unknowns of a field of several components, whose halo has those of one.
+    pub(crate) fn of_components(self, n_components: usize) -> Self {
+        let unknowns = self.unknowns.map(|n| n * n_components);
+        Self { unknowns, most_ghosts: self.most_ghosts * n_components, ..self }
+    }
 }

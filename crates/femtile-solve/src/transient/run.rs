@@ -158,6 +158,7 @@ impl<'m> Transient<'m> {
         initial: &[f64],
         gpu: (Option<&Cuda>, usize),
     ) -> Result<(SolverConfig, String), SolveError> {
+        let config = &self.mass.settings(config)?;
         crate::nonlinear::check(config, problem)?;
         let at = ((typical(problem, initial)?, self.start), self.initial_shift());
         resolved(config, problem, at, gpu)

@@ -20,10 +20,18 @@ impl Element {
         // The centre is a sufficient initial guess in nearly all cells; very curved ones need others.
         let starts = std::iter::once([centre; 3]).chain(near.into_iter().flatten().flatten());
         let n_starts = if is_simplex { 1 } else { 1 + (1 << self.dimension()) };
-        starts.take(n_starts).find_map(|start| self.newton(nodes, point, start))
+        let size = nodes.iter().flatten().fold(0.0, |most: f64, x| most.max(x.abs()));
+        let rounding = 8.0 * f64::EPSILON * size;
+        starts.take(n_starts).find_map(|start| self.newton(nodes, (point, rounding), start))
     }
 
-    fn newton(&self, nodes: &[[f64; 3]], point: [f64; 3], mut at: [f64; 3]) -> Option<[f64; 3]> {
+    /// Iterates until the step is small, or the point is met up to rounding errors of coordinates.
+    fn newton(
+        &self,
+        nodes: &[[f64; 3]],
+        (point, rounding): ([f64; 3], f64),
+        mut at: [f64; 3],
+    ) -> Option<[f64; 3]> {
         at[self.dimension()..].fill(0.0);
         for _ in 0..MAX_STEPS {
             let (place, jacobian) = self.image(nodes, at);
@@ -31,7 +39,8 @@ impl Element {
             let inverse = Some(&jacobian).filter(|j| determinant(j) != 0.0).map(inverse)?;
             let step: [f64; 3] = std::array::from_fn(|a| (0..3).map(|i| inverse[a][i] * gap[i]).sum());
             at = std::array::from_fn(|a| (at[a] + step[a]).clamp(-1.0, 2.0));
-            if step.iter().all(|s| s.abs() < 0.01 * TOLERANCE) {
+            let is_met = gap[..self.dimension()].iter().all(|gap| gap.abs() <= rounding);
+            if is_met || step.iter().all(|s| s.abs() < 0.01 * TOLERANCE) {
                 return self.contains(at, TOLERANCE).then_some(at);
             }
         }

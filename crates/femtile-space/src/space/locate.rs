@@ -35,7 +35,7 @@ impl Space<'_> {
     ///
     /// # Cost
     /// For one or two points a visit of the bounding boxes of all cells, for more a tree of these. Newton's method for the maps
-    /// of quadrilaterals and hexahedra whose boxes contain a point.
+    /// of the cells whose boxes contain a point.
     pub fn locate(&self, points: &[[f64; 3]]) -> Vec<Option<CellPoint>> {
         let maps = Maps::new(self);
         let at = |position: usize, point| {

@@ -398,6 +398,23 @@ fn points_of_all_cells_are_found_with_their_reference_coordinates() {
 }
 
 #[test]
+fn points_are_found_far_from_the_origin() {
+    for mut mesh in meshes() {
+        let d = mesh.dimension();
+        mesh.points.iter_mut().flat_map(|point| &mut point[..d]).for_each(|x| *x += 4e6);
+        let space = Space::new(&mesh, 1).unwrap();
+        let reference = [0.23, 0.51, if d == 3 { 0.17 } else { 0.0 }];
+        let mut map = PointMap::default();
+        for position in 0..space.n_cells() {
+            space.map(position, &[reference], &mut map).unwrap();
+            let found = space.locate(&[map.points[0]])[0].unwrap();
+            assert_eq!(found.position, position, "{}", mesh.kind);
+            assert!(distance(found.reference, reference) < 1e-6, "{}", mesh.kind);
+        }
+    }
+}
+
+#[test]
 fn the_nearest_cell_has_the_distance_of_its_mesh() {
     let squares = [SquareSplit::Triangles, SquareSplit::Quadrilateral];
     let squares = squares

@@ -105,14 +105,16 @@ fn what_ends_an_iteration_is_said_by_all_ranks() {
         assert!(alone.contains(word), "{alone}");
         assert!(said(problem, Ranks::Threads(3)).contains(word), "{}", said(problem, Ranks::Threads(3)));
     }
-    let problem = EQUATIONS[0](Poisson::new(&mesh)).unwrap();
-    let ended = |ranks| {
-        let of = SolverConfig { nonlinear: slow, ..settings(ranks, PreconditionerConfig::Jacobi) };
-        problem.solve(&of).unwrap().warnings().join("; ")
-    };
-    let place =
-        |text: &str| text.split("at unknown").nth(1).unwrap().split(", where").next().unwrap().to_owned();
-    assert_eq!(place(&ended(Ranks::Threads(3))), place(&ended(Ranks::One)));
+    for (mesh, degree) in [(plane(), 1), (squares(), 2)] {
+        let problem = EQUATIONS[0](Poisson::new(&mesh)).unwrap().degree(degree);
+        let ended = |ranks| {
+            let of = SolverConfig { nonlinear: slow, ..settings(ranks, PreconditionerConfig::Jacobi) };
+            problem.solve(&of).unwrap().warnings().join("; ")
+        };
+        let place =
+            |text: &str| text.split("at unknown").nth(1).unwrap().split(", where").next().unwrap().to_owned();
+        assert_eq!(place(&ended(Ranks::Threads(3))), place(&ended(Ranks::One)));
+    }
     let few = square(&SquareConfig { cells: [1, 1], ..SquareConfig::default() }).unwrap();
     let few = EQUATIONS[0](Poisson::new(&few)).unwrap();
     assert!(said(&few, Ranks::Threads(9)).contains("take fewer ranks"));
@@ -142,6 +144,23 @@ fn a_root_on_parts_is_that_of_one_rank() {
             threads::run(3, work, work).unwrap();
         }
     }
+}
+
+#[test]
+fn a_level_that_nothing_fixes_is_refused_on_parts() {
+    let of = BoxConfig { cells: [2, 2, 6], ..BoxConfig::default() };
+    let parts = BoxPartition::bisected(of.cells, 3).unwrap();
+    let work = |comm: Comm| -> Result<String, SolveError> {
+        let mesh = part_of_box(&of, None, (&parts, comm.rank()), None)?;
+        let config = SolverConfig {
+            ranks: Ranks::Of(comm.clone()),
+            ..settings(Ranks::One, PreconditionerConfig::Jacobi)
+        };
+        let open = Poisson::distributed(&mesh, &comm)?.sigma("1 + u^2").source("x - 0.5");
+        Ok(open.solve(&config).err().map(|error| error.to_string()).unwrap_or_default())
+    };
+    let says = |said: String| assert!(said.contains("nothing fixes the level"), "{said}");
+    threads::run(3, |comm| work(comm).map(says), |comm| work(comm).map(says)).unwrap();
 }
 
 /// Equations in time whose matrices are reassembled: by u, by the time, with a capacity of u.
