@@ -9,6 +9,9 @@ use femtile_space::{
 use crate::discrete_form::DiscreteForm;
 use crate::error::OperatorError;
 
+/// Values of shape functions that are zero but for rounding errors, as those of other nodes on a facet.
+const ROUNDING: f64 = 64.0 * f64::EPSILON;
+
 /// A cell or a facet: its quadrature points and what its cells have there.
 #[derive(Debug, Clone)]
 pub(crate) struct Site {
@@ -51,7 +54,8 @@ impl SiteSide {
             let inverse = inverse(&map.jacobians[q], map.determinants[q]);
             for (value, slopes) in table.values(q).iter().zip(table.gradients(q)) {
                 let along = |axis: usize| (0..3).map(|a| inverse[a][axis] * slopes[a]).sum::<f64>();
-                shapes.push([*value, along(0), along(1), along(2)]);
+                let value = if value.abs() > ROUNDING { *value } else { 0.0 };
+                shapes.push([value, along(0), along(1), along(2)]);
             }
         }
         Self { dofs, shapes }

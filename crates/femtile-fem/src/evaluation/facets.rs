@@ -123,7 +123,7 @@ impl FacetPoints<'_> {
         sums
     }
 
-    /// Returns $\sum_q f_q \varphi_i(x_q) \varphi_j(x_q)$ for the degrees of freedom on the facet.
+    /// Returns $\sum_q f_q \varphi_i(x_q) \varphi_j(x_q)$ for the degrees of freedom on the facet: symmetric to the bit.
     pub fn matrix(&self, f: &[f64]) -> Vec<f64> {
         let n = self.dofs.len();
         let mut sums = vec![0.0; n * n];
@@ -131,8 +131,8 @@ impl FacetPoints<'_> {
         for (q, f) in f.iter().enumerate() {
             let shapes = table.values(q);
             for (row, &local) in sums.chunks_exact_mut(n).zip(locals) {
-                let own = f * shapes[local];
-                row.iter_mut().zip(locals).for_each(|(sum, &other)| *sum += own * shapes[other]);
+                let own = shapes[local];
+                row.iter_mut().zip(locals).for_each(|(sum, &other)| *sum += f * (own * shapes[other]));
             }
         }
         sums

@@ -295,9 +295,18 @@ impl<'a> Evaluation<'a> {
         let together = (POINTS / self.n_q()).clamp(1, CELLS);
         let of_block = |(found, points, samples): &mut (Found, CellPoints, Samples), block: usize| {
             samples.clear();
-            for position in block * together..n_cells.min((block + 1) * together) {
-                self.write_points(points, position, wanted.points)?;
-                self.add_samples(samples, found, points, wanted);
+            let positions = block * together..n_cells.min((block + 1) * together);
+            match self {
+                Self::Simplex(basis) if basis.is_linear() => match basis.space.mesh().dimension() {
+                    2 => basis.add_linear::<3>(samples, positions, wanted),
+                    _ => basis.add_linear::<4>(samples, positions, wanted),
+                },
+                _ => {
+                    for position in positions {
+                        self.write_points(points, position, wanted.points)?;
+                        self.add_samples(samples, found, points, wanted);
+                    }
+                }
             }
             of_cells(samples)
         };

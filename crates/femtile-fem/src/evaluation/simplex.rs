@@ -1,12 +1,16 @@
 //! Evaluation on triangles and tetrahedra by tables of the shape functions.
 
+use std::ops::Range;
+
 use femtile_device::parallel;
 use femtile_space::geometry::{determinant, inverse};
 use femtile_space::{ReferenceRule, Space, Tabulation};
 
-use super::{CELLS, CellPoints, Found, Samples};
+use super::{CELLS, CellPoints, Found, Samples, Wanted};
 use crate::FemError;
 use crate::forms::Compiled;
+
+const IDENTITY: [[f64; 3]; 3] = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
 
 /// Tables for evaluation at points of the reference simplex.
 pub(crate) struct SimplexBasis<'a> {
@@ -29,7 +33,7 @@ impl<'a> SimplexBasis<'a> {
         let mesh = self.space.mesh();
         let (d, nodes) = (mesh.dimension(), mesh.cell(cell));
         let origin = mesh.points[nodes[0] as usize];
-        let mut jacobian = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
+        let mut jacobian = IDENTITY;
         for axis in 0..d {
             let end = mesh.points[nodes[axis + 1] as usize];
             (0..d).for_each(|i| jacobian[i][axis] = end[i] - origin[i]);
@@ -48,6 +52,52 @@ impl<'a> SimplexBasis<'a> {
             let step = jacobian.map(|row| row[0] * at[0] + row[1] * at[1] + row[2] * at[2]);
             [origin[0] + step[0], origin[1] + step[1], origin[2] + step[2]]
         }));
+    }
+
+    /// Returns whether functions are linear in cells.
+    pub fn is_linear(&self) -> bool {
+        self.space.element().degree() == 1
+    }
+
+    /// Appends the points of some cells with N corners to those of linear functions, by loops of a fixed length.
+    pub fn add_linear<const N: usize>(&self, samples: &mut Samples, cells: Range<usize>, wanted: Wanted<'_>) {
+        let (mesh, n_q) = (self.space.mesh(), self.rule.n_q());
+        for cell in cells {
+            let Ok(nodes) = <[u32; N]>::try_from(mesh.cell(cell)) else { continue };
+            let corners = nodes.map(|node| mesh.points[node as usize]);
+            let mut jacobian = IDENTITY;
+            for axis in 1..N {
+                (0..N - 1).for_each(|i| jacobian[i][axis - 1] = corners[axis][i] - corners[0][i]);
+            }
+            let volume = determinant(&jacobian).abs();
+            samples.weights.extend(self.rule.weights.iter().map(|weight| weight * volume));
+            let shapes = || self.table.values.chunks_exact(N);
+            if wanted.points {
+                let along = |axis: usize| {
+                    shapes().map(move |shapes| (0..N).map(|i| shapes[i] * corners[i][axis]).sum::<f64>())
+                };
+                samples.points.extend_with(cell as u32, along);
+            }
+            if wanted.u.is_empty() {
+                continue;
+            }
+            let u = nodes.map(|node| wanted.u[node as usize]);
+            let values = shapes().map(|shapes| (0..N).map(|i| shapes[i] * u[i]).sum::<f64>());
+            match wanted.unknown {
+                true => values.for_each(|value| {
+                    samples.values.push(value);
+                    samples.points.unknown.push(value);
+                }),
+                false => samples.values.extend(values),
+            }
+            if wanted.gradients {
+                let mut slopes = [0.0; 3];
+                (1..N).for_each(|axis| slopes[axis - 1] = u[axis] - u[0]);
+                let back = inverse(&jacobian);
+                let gradient = [0, 1, 2].map(|i| (0..3).map(|axis| back[axis][i] * slopes[axis]).sum());
+                samples.gradients.resize(samples.gradients.len() + n_q, gradient);
+            }
+        }
     }
 
     pub fn values(&self, found: &mut Found, points: &CellPoints, u: &[f64]) {

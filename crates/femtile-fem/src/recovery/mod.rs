@@ -137,13 +137,12 @@ impl<'a> RecoveredGradient<'a> {
     pub fn flux_density(&self) -> Result<Vec<f64>, FemError> {
         let (elements, d) = (&self.elements, self.form.mesh.dimension());
         let sigma = Compiled::tensor("sigma", self.form.sigma, self.form.mesh)?;
-        let fluxes = |gradients: &[[f64; 3]], points: &Points, tape: &mut TapeScratch| {
-            let mut tensors = vec![[[0.0; 3]; 3]; gradients.len()];
+        let sigma_at = |points: &Points, tape: &mut TapeScratch| {
+            let mut tensors = vec![[[0.0; 3]; 3]; points.len()];
             sigma.eval_tensor(&mut tensors, points, d, tape)?;
-            let pairs = tensors.iter().zip(gradients);
-            let minus_product = |(sigma, &g): (&[[f64; 3]; 3], _)| sigma.map(|row| -dot(row, g));
-            Ok::<Vec<[f64; 3]>, FemError>(pairs.map(minus_product).collect())
+            Ok::<_, FemError>(tensors)
         };
+        let minus_product = |sigma: &[[f64; 3]; 3], g: [f64; 3]| sigma.map(|row| -dot(row, g));
         let evaluation = Evaluation::new(&elements.space, elements.rule);
         self.limited(|cells| {
             let positions: Vec<usize> = cells.collect();
@@ -152,18 +151,20 @@ impl<'a> RecoveredGradient<'a> {
                 let nodes: Vec<[f64; 3]> = points.dofs.iter().map(|&dof| elements.point(dof)).collect();
                 at_nodes.extend(points.cell, &nodes);
                 at_nodes.unknown.extend(points.dofs.iter().map(|&dof| elements.u[dof as usize]));
-                let recovered = fluxes(&self.in_cell(position), &at_nodes, &mut found.tape)?;
-                let own: Vec<CellVectors> = if elements.is_linear() {
+                let sigma = sigma_at(&at_nodes, &mut found.tape)?;
+                let recovered = self.in_cell(position).into_iter().zip(&sigma);
+                let recovered = recovered.map(|(gradient, sigma)| minus_product(sigma, gradient));
+                if elements.is_linear() {
                     let (gradient, volume) = elements.linear_gradient(position);
-                    let own = fluxes(&vec![gradient; nodes.len()], &at_nodes, &mut found.tape)?;
-                    own.into_iter().map(|vector| CellVectors::new(vector, volume)).collect()
-                } else {
-                    evaluation.gradients(found, points, elements.u);
-                    points.write_points_with_values(found);
-                    let own = fluxes(&found.gradients, &found.points, &mut found.tape)?;
-                    vec![CellVectors::together(&own, &points.weights); nodes.len()]
-                };
-                Ok(recovered.into_iter().zip(own).collect())
+                    let own = |sigma| CellVectors::new(minus_product(sigma, gradient), volume);
+                    return Ok(recovered.zip(sigma.iter().map(own)).collect());
+                }
+                evaluation.gradients(found, points, elements.u);
+                points.write_points_with_values(found);
+                let sigma = sigma_at(&found.points, &mut found.tape)?;
+                let own = sigma.iter().zip(&found.gradients).map(|(sigma, &g)| minus_product(sigma, g));
+                let own = CellVectors::together(&own.collect::<Vec<_>>(), &points.weights);
+                Ok(recovered.map(|vector| (vector, own)).collect())
             })
         })
     }

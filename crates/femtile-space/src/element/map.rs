@@ -15,10 +15,11 @@ impl Element {
     /// Newton's method, which tabulates the shape functions once a step.
     pub fn preimage(&self, nodes: &[[f64; 3]], point: [f64; 3]) -> Option<[f64; 3]> {
         let is_simplex = self.kind.is_simplex();
-        let centre = if is_simplex { 1.0 / (self.dimension() + 1) as f64 } else { 0.5 };
+        // From the first corner of an affine map the coordinates of corners have no rounding errors.
+        let first = if is_simplex { 0.0 } else { 0.5 };
         let near = [0.25, 0.75].map(|z| [0.25, 0.75].map(|y| [0.25, 0.75].map(|x| [x, y, z])));
-        // The centre is a sufficient initial guess in nearly all cells; very curved ones need others.
-        let starts = std::iter::once([centre; 3]).chain(near.into_iter().flatten().flatten());
+        // The centre is a sufficient initial guess in nearly all quadrilaterals and hexahedra; very curved ones need others.
+        let starts = std::iter::once([first; 3]).chain(near.into_iter().flatten().flatten());
         let n_starts = if is_simplex { 1 } else { 1 + (1 << self.dimension()) };
         let size = nodes.iter().flatten().fold(0.0, |most: f64, x| most.max(x.abs()));
         let rounding = 8.0 * f64::EPSILON * size;
