@@ -1,4 +1,4 @@
-//! Loads and given values of a problem, whatever its σ and λ are.
+//! Loads and Dirichlet values of a problem, without its σ and λ.
 
 use femtile_device::part;
 use femtile_space::Space;
@@ -25,7 +25,7 @@ impl RightSide {
         source: &Coefficient,
         conditions: &Conditions<'_>,
     ) -> Result<Self, FemError> {
-        let constraints = part("given values", || Constraints::new(space, conditions))?;
+        let constraints = part("Dirichlet values", || Constraints::new(space, conditions))?;
         let mut load = vec![0.0; space.n_dofs()];
         if source.as_constant() != Some(0.0) {
             let evaluation = Evaluation::new(space, source_rule(space, source, SOURCE_RULE));

@@ -9,7 +9,7 @@ use femtile_space::{
 use crate::discrete_form::DiscreteForm;
 use crate::error::OperatorError;
 
-/// Values of shape functions that are zero but for rounding errors, as those of other nodes on a facet.
+/// The largest rounding error of a shape function at a point where it is zero, as those of nodes off a facet are on it.
 const ROUNDING: f64 = 64.0 * f64::EPSILON;
 
 /// A cell or a facet: its quadrature points and what its cells have there.

@@ -9,7 +9,7 @@ use femtile_mesh::{CellKind, Field, Mesh};
 use femtile_space::Space;
 
 use crate::discretization::Discretization;
-use crate::output::{AtPoints, NodalField, at_points, is_linear, nodal_fields, scalar};
+use crate::output::{AtPoints, NodalField, at_points, nodal_fields, scalar};
 use crate::{Fields, SolveError};
 
 /// A solution with its mesh, as its file for ParaView has it.
@@ -139,7 +139,7 @@ impl SolutionData {
     ) -> Result<Self, SolveError> {
         let (mesh, kind) = (space.mesh(), space.mesh().kind);
         let errors = error.map(|estimate| ("error".into(), scalar(&estimate.cells)));
-        if is_linear(space) {
+        if space.is_linear() {
             let fields = fields.iter().map(|field| (field.name.into(), field.at_nodes()));
             return Ok(Self::at_nodes(mesh, fields, errors));
         }

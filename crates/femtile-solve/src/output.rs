@@ -70,7 +70,7 @@ pub(crate) fn write_vtu(
     let mesh = space.mesh();
     let error = error.map(|estimate| scalar(&estimate.cells));
     let errors = error.iter().map(|field| ("error", field));
-    if is_linear(space) {
+    if space.is_linear() {
         let fields: Vec<(&str, Field)> = fields.iter().map(|own| (own.name, own.at_nodes())).collect();
         let named: Vec<(&str, &Field)> = fields.iter().map(|(name, field)| (*name, field)).collect();
         return Ok(write_with(path, mesh, &named, &errors.collect::<Vec<_>>(), options)?);
@@ -88,11 +88,6 @@ impl NodalField<'_> {
     pub fn at_nodes(&self) -> Field {
         Field { n_components: self.n_components, ..scalar(&self.values) }
     }
-}
-
-/// Returns whether the degrees of freedom are the nodes of the mesh.
-pub(crate) fn is_linear(space: &Space<'_>) -> bool {
-    space.tensor().is_none() && space.element().degree() == 1
 }
 
 /// Returns the points of a file of degree above 1, or of quadrilaterals or hexahedra, with fields there.

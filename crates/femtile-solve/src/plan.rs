@@ -1,4 +1,4 @@
-//! What a solve is made of, decided once before anything is made.
+//! The plan of a solve: operator, preconditioner and device, decided once before any of them is made.
 
 use femtile_device::Cuda;
 use femtile_mesh::CellKind;

@@ -297,7 +297,7 @@ impl<'a> Evaluation<'a> {
             samples.clear();
             let positions = block * together..n_cells.min((block + 1) * together);
             match self {
-                Self::Simplex(basis) if basis.is_linear() => match basis.space.mesh().dimension() {
+                Self::Simplex(basis) if basis.space.is_linear() => match basis.space.mesh().dimension() {
                     2 => basis.add_linear::<3>(samples, positions, wanted),
                     _ => basis.add_linear::<4>(samples, positions, wanted),
                 },

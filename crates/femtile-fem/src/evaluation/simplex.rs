@@ -54,11 +54,6 @@ impl<'a> SimplexBasis<'a> {
         }));
     }
 
-    /// Returns whether functions are linear in cells.
-    pub fn is_linear(&self) -> bool {
-        self.space.element().degree() == 1
-    }
-
     /// Appends the points of some cells with N corners to those of linear functions, by loops of a fixed length.
     pub fn add_linear<const N: usize>(&self, samples: &mut Samples, cells: Range<usize>, wanted: Wanted<'_>) {
         let (mesh, n_q) = (self.space.mesh(), self.rule.n_q());

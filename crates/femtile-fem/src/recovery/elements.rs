@@ -45,7 +45,7 @@ impl<'a> Elements<'a> {
             gradients: Vec::new(),
             space,
         };
-        if !elements.is_linear() {
+        if !elements.space.is_linear() {
             let evaluation = Evaluation::new(&elements.space, rule);
             elements.gradients = evaluation.map(|found, points| {
                 evaluation.gradients(found, points, u);
@@ -53,11 +53,6 @@ impl<'a> Elements<'a> {
             })?;
         }
         Ok(elements)
-    }
-
-    /// Returns whether functions are linear on each cell.
-    pub fn is_linear(&self) -> bool {
-        self.space.tensor().is_none() && self.space.element().degree() == 1
     }
 
     /// Returns the degrees of freedom of a cell.
@@ -69,7 +64,7 @@ impl<'a> Elements<'a> {
 
     /// Adds the degrees of freedom of a cell whose values are fitted.
     pub fn add_samples(&self, cell: u32, samples: &mut Vec<u32>) {
-        if self.is_linear() {
+        if self.space.is_linear() {
             return samples.extend(self.space.corners(cell as usize));
         }
         let dofs = self.dofs(cell);
@@ -78,7 +73,7 @@ impl<'a> Elements<'a> {
 
     /// Adds the degrees of freedom of a cell for which the polynomial of one of its vertices counts.
     pub fn add_weighted(&self, cell: u32, vertex: u32, dofs: &mut Vec<u32>) {
-        if self.is_linear() {
+        if self.space.is_linear() {
             return dofs.push(vertex);
         }
         let corners = self.space.corners(cell as usize);

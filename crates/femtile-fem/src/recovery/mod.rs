@@ -154,7 +154,7 @@ impl<'a> RecoveredGradient<'a> {
                 let sigma = sigma_at(&at_nodes, &mut found.tape)?;
                 let recovered = self.in_cell(position).into_iter().zip(&sigma);
                 let recovered = recovered.map(|(gradient, sigma)| minus_product(sigma, gradient));
-                if elements.is_linear() {
+                if elements.space.is_linear() {
                     let (gradient, volume) = elements.linear_gradient(position);
                     let own = |sigma| CellVectors::new(minus_product(sigma, gradient), volume);
                     return Ok(recovered.zip(sigma.iter().map(own)).collect());

@@ -15,8 +15,6 @@ mod linearized;
 mod refill;
 mod sparsity;
 
-use std::ops::Range;
-
 use femtile_device::{Buffer, Device, parallel, part};
 use femtile_mesh::check::components;
 use femtile_space::geometry::CellRule;
@@ -144,11 +142,6 @@ impl<'a> TensorProblem<'a> {
         &self.constraints
     }
 
-    /// Returns the load $\int f \varphi_i\,dx + \int (g + c\,w)\,\varphi_i\,ds$, before boundary values are lifted.
-    pub fn load(&self) -> &[f64] {
-        &self.load
-    }
-
     /// Returns the facet matrices of Robin conditions.
     pub fn facet_matrices(&self) -> &[FacetMatrix] {
         &self.facet_matrices
@@ -261,11 +254,7 @@ fn leaves_a_constant(
         Some(reaction) => reaction.cells(0..form.mesh.n_cells())?,
         None => Vec::new(),
     };
-    let held = held_by_conditions(conditions, &right_side.facet_terms);
-    let within = |cells: Range<usize>| {
-        let ends =
-            [cells.start, cells.end].map(|end| reacting.partition_point(|&cell| (cell as usize) < end));
-        Ok(reacting[ends[0]..ends[1]].to_vec())
-    };
-    floats(form.mesh, &components(form.mesh), held, within)
+    let in_cells = reacting.iter().flat_map(|&cell| form.mesh.cell(cell as usize)).copied();
+    let held = held_by_conditions(conditions, &right_side.facet_terms).chain(in_cells);
+    floats(form.mesh, &components(form.mesh), held, |_| Ok(Vec::new()))
 }

@@ -263,7 +263,7 @@ pub(super) fn system<D: RankDevice>(
     let rule = tensor::rule(problem.config.quadrature);
     let mut unknowns = RankUnknowns {
         components,
-        given: given((&first, 0), components),
+        given: given(&first, 0, components),
         is_pure_neumann,
         ..RankUnknowns::new(first.owned.clone(), Arc::clone(&first.unknowns))
     };
@@ -285,7 +285,7 @@ pub(super) fn system<D: RankDevice>(
     let mut parts = vec![balanced(first.rhs(device, rule)?, &mut unknowns)?];
     for component in 1..components {
         let of_component = first.of_component(comm, own(component))?;
-        unknowns.given.extend(given((&of_component, component), components));
+        unknowns.given.extend(given(&of_component, component, components));
         parts.push(balanced(of_component.rhs(device, rule)?, &mut unknowns)?);
     }
     let rhs = interleaved(parts);
@@ -329,8 +329,8 @@ pub(super) fn system<D: RankDevice>(
     Ok(DistributedSystem { operator, preconditioner, rhs, parts: summary, warnings, unknowns })
 }
 
-/// Entries of vectors with Dirichlet values of a component of several, and these values.
-fn given((on_part, component): (&PartProblem<'_>, usize), components: usize) -> Vec<(u32, f64)> {
+/// Returns the entries of vectors with Dirichlet values of a component of several, and these values.
+fn given(on_part: &PartProblem<'_>, component: usize, components: usize) -> Vec<(u32, f64)> {
     let Some(problem) = &on_part.problem else { return Vec::new() };
     let owned = on_part.unknowns.owned();
     let pieces = parallel::map(owned.len().div_ceil(DOFS), 1, |piece| {

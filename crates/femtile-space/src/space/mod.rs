@@ -104,6 +104,12 @@ impl<'a> Space<'a> {
         &self.element
     }
 
+    /// Returns whether functions are linear in each cell: triangles and tetrahedra of degree 1, whose degrees of freedom are the
+    /// nodes of the mesh.
+    pub fn is_linear(&self) -> bool {
+        self.tensor().is_none() && self.element().degree() == 1
+    }
+
     /// Returns the tensor-product space of quadrilaterals or hexahedra.
     pub fn tensor(&self) -> Option<&TensorSpace<'a>> {
         match &self.numbering {
