@@ -302,6 +302,7 @@ impl<'a, H: Scalar, D: AmgKernels<H>> Builder<'a, H, D> {
     }
 
     /// Completes the level above, or the map to the finest one: the rows of the next level are in this order.
+    /// Collective.
     pub fn close(&mut self, order: Option<&[u32]>) -> Result<(), LinalgError> {
         let device = self.device;
         let Some(OpenLevel { a, relaxation, mut prolongation, mut restriction, halo }) = self.open.take()

@@ -18,7 +18,7 @@ type Precondition<'a, H, D> = &'a mut dyn FnMut(&mut [Vectors<H, D>]) -> Result<
 /// Computes $x \approx A^{-1} b$ by two steps of conjugate gradients from zero, preconditioned by `cycle`; `b` is overwritten.
 ///
 /// # Cost
-/// Two cycles, two products, five scalar products; moves 12n values besides.
+/// Two cycles, two products, five scalar products, each a sum over the ranks of a divided level; moves 12n values besides.
 /// # Source
 /// `[notay2010]`, section 3. Differs: the second step is always done.
 pub(crate) fn solve_by_steps<H: Scalar, D: AmgKernels<H>>(

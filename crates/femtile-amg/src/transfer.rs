@@ -21,6 +21,7 @@ pub(crate) struct Transfer<H: Scalar, D: AmgKernels<H>> {
 
 impl<H: Scalar, D: AmgKernels<H>> Transfer<H, D> {
     /// Takes a prolongator to the rows of a rank, its transpose, and the halo of its columns, none if the rank has all of them.
+    /// Collective.
     pub fn new(
         device: &D,
         [prolongation, restriction]: [Csr<H, D>; 2],
@@ -75,7 +76,7 @@ impl<H: Scalar, D: AmgKernels<H>> std::fmt::Debug for Exchange<H, D> {
 }
 
 impl<H: Scalar, D: AmgKernels<H>> Exchange<H, D> {
-    /// Prepares the exchange for the halo of the columns of a prolongator.
+    /// Prepares the exchange for the halo of the columns of a prolongator. Collective.
     fn new(device: &D, halo: Halo) -> Result<Self, LinalgError> {
         let zeros = |n| Buffer::zeros(device, n);
         let (n, n_ghosts) = (halo.n_owned(), halo.n_ghosts());

@@ -156,7 +156,7 @@ struct Work<T: Scalar, D: RankKernels<T>> {
 }
 
 impl<T: Scalar, D: RankKernels<T>> Border<T, D> {
-    /// Takes the ghost columns of the last rows.
+    /// Takes the ghost columns of the last rows. Collective.
     ///
     /// # Errors
     /// [`LinalgError::Length`] if sizes differ.
@@ -228,7 +228,7 @@ pub struct DistributedMatrix<T: Scalar, D: RankKernels<T>> {
 }
 
 impl<T: Scalar, D: RankKernels<T>> DistributedMatrix<T, D> {
-    /// Joins the operator on owned columns, in any format, with the matrix of ghost columns.
+    /// Joins the operator on owned columns, in any format, with the matrix of ghost columns. Collective.
     ///
     /// # Errors
     /// [`LinalgError::Length`] if sizes differ.

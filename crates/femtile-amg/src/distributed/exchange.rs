@@ -125,6 +125,7 @@ impl<H: Scalar> Letters<H> {
 }
 
 /// Returns the exported rows of every ghost's owner: `rows` are those that this rank exports, neighbour by neighbour.
+/// Collective.
 pub(crate) fn sent_to_ghosts<H: Scalar>(
     halo: &Halo,
     rows: impl Iterator<Item = WideRow<H>>,
@@ -136,7 +137,7 @@ pub(crate) fn sent_to_ghosts<H: Scalar>(
     Ok(halo.imports().iter().flat_map(|(from, _)| std::mem::take(&mut received[*from])).collect())
 }
 
-/// The entries that other ranks add to rows of this one: the row, and its entries.
+/// Returns the entries that other ranks add to rows of this one: the row, and its entries. Collective.
 pub(crate) fn sent_to_owners<H: Scalar>(
     halo: &Halo,
     local: &Rows<H>,
@@ -154,7 +155,7 @@ pub(crate) fn sent_to_owners<H: Scalar>(
     Ok(rows.collect())
 }
 
-/// Returns the owned rows with the contributions of other ranks added.
+/// Returns the owned rows with the contributions of other ranks added. Collective.
 pub(crate) fn summed<H: Scalar>(
     comm: &Comm,
     (local, before): (&Rows<H>, &Places),

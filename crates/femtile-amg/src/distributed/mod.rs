@@ -134,7 +134,7 @@ impl<H: Scalar, D: AmgKernels<H>> Builder<'_, H, D> {
     }
 
     /// Returns the global rows and entries of the next level if it is divided as well. `entries_of_first`
-    /// are those of the first level.
+    /// are those of the first level. Collective.
     fn is_divided(
         &self,
         matrix: &RankMatrix<H>,

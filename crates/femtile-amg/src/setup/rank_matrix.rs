@@ -104,7 +104,7 @@ impl<H: Scalar> RankMatrix<H> {
         Ok(all)
     }
 
-    /// Copies the matrix to a device.
+    /// Copies the matrix to a device. Collective.
     pub(crate) fn into_device<D: AmgKernels<H>>(self, device: &D) -> Result<LevelMatrix<H, D>, LinalgError> {
         if self.is_whole() {
             return Ok(LevelMatrix::whole(self.rows.into_device(device)?));

@@ -49,7 +49,7 @@ pub trait RankKernels<T: Scalar>: CsrKernels<T> {
     /// The numbers of a [`LocalUnknowns`] on the device.
     type Positions: Send + Sync;
 
-    /// Prepares the exchanges of a halo.
+    /// Prepares the exchanges of a halo. Collective.
     fn link(&self, halo: &Halo) -> Result<Self::Link, LinalgError>;
 
     /// Copies the numbers of a part to the device.

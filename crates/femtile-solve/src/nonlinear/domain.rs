@@ -24,7 +24,8 @@ use crate::{Discretization, SolveError, SolverConfig};
 
 /// The mesh of an equation on a rank, its device, and the unknowns that it owns.
 ///
-/// Vectors hold the owned unknowns; matrices are those of the mesh of the rank. Functions are collective.
+/// Vectors hold the owned unknowns; matrices are those of the mesh of the rank. What exchanges ghosts, sums or agrees is
+/// collective.
 pub(crate) struct Domain<'a, D: RankDevice> {
     pub device: &'a D,
     pub comm: Comm,

@@ -75,7 +75,7 @@ pub(crate) fn typical(problem: &Discretization<'_>, values: &[f64]) -> Result<f6
     Ok(sums[0] / sums[1].max(1.0))
 }
 
-/// Refuses a problem that leaves a constant open.
+/// Refuses a problem that leaves a constant open. Collective if the mesh is distributed.
 fn check_constant(problem: &Discretization<'_>) -> Result<(), SolveError> {
     let (lambda, source) = (&problem.lambda, &problem.sources[0]);
     if problem.is_anywhere(lambda.as_constant() != Some(0.0) || source.uses_unknown())? {
