@@ -19,8 +19,6 @@ use super::start::start;
 use super::{Specialisation, Workers, pool, sharing};
 use crate::DeviceError;
 
-/// Dynamic shared memory that a kernel may use without a request: 48 KiB less its static shared memory.
-const SHARED_UNASKED: u32 = 16 << 10;
 /// When set, every launch is waited for, so that a fault names its kernel.
 const BLOCKING_VARIABLE: &str = "FEMTILE_CUDA_BLOCKING";
 
@@ -193,6 +191,23 @@ impl Nvidia {
     }
 }
 
+/// Lets a kernel use all shared memory that a block may have, where the driver's limit is 48 KiB. Once and for all
+/// launches: ranks that share a GPU share its functions, so a limit set for one launch could be that of another.
+///
+/// # Safety
+/// The function is loaded.
+unsafe fn allow_shared_memory(function: sys::CUfunction, bytes: usize) -> Result<(), Refusal> {
+    use sys::CUfunction_attribute_enum::{
+        CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES as DYNAMIC,
+        CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES as STATIC,
+    };
+    // SAFETY: the function is loaded.
+    unsafe {
+        let own = result::function::get_function_attribute(function, STATIC)?;
+        result::function::set_function_attribute(function, DYNAMIC, bytes as c_int - own)
+    }
+}
+
 impl Driver for Nvidia {
     fn properties(&self) -> &Properties {
         &self.properties
@@ -309,8 +324,14 @@ impl Driver for Nvidia {
         self.enter()?;
         let module = self.load(program)?;
         let symbol = CString::new(name).unwrap_or_default();
-        // SAFETY: the module is loaded for good.
-        let function = unsafe { result::module::get_function(module.0, symbol) }.map_err(|refusal| {
+        // SAFETY: the module is loaded for good, and with it the function.
+        let function = unsafe {
+            result::module::get_function(module.0, symbol).and_then(|function| {
+                allow_shared_memory(function, self.properties.shared_bytes_per_block())?;
+                Ok(function)
+            })
+        };
+        let function = function.map_err(|refusal| {
             let message = format!("it has no kernel {name}: {}", words(refusal));
             DeviceError::Compile { program: program.to_string(), message }
         })?;
@@ -333,16 +354,8 @@ impl Driver for Nvidia {
         // SAFETY: the function is loaded for good; the driver reads the arguments before it returns, and that
         // they are the right ones is the caller's promise.
         let started = unsafe {
-            let allowed = if launch.shared_bytes > SHARED_UNASKED {
-                let limit = sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-                result::function::set_function_attribute(handle, limit, launch.shared_bytes as c_int)
-            } else {
-                Ok(())
-            };
-            allowed.and_then(|()| {
-                let shared = launch.shared_bytes;
-                result::launch_kernel(handle, (gx, gy, gz), (bx, by, bz), shared, self.stream, &mut pointers)
-            })
+            let shared = launch.shared_bytes;
+            result::launch_kernel(handle, (gx, gy, gz), (bx, by, bz), shared, self.stream, &mut pointers)
         };
         let name = || self.names.lock().unwrap_or_else(PoisonError::into_inner).get(&function.0).copied();
         started.map_err(|refusal| match failed("launching", refusal) {
