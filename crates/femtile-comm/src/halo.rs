@@ -85,6 +85,11 @@ impl Halo {
         Ok(Self { comm: comm.clone(), n_owned: owned.len(), n_ghosts: ghosts.len(), exports, imports })
     }
 
+    /// Returns the halo of a rank that is alone and owns all of `n` unknowns: it has no ghosts.
+    pub fn alone(n: usize) -> Self {
+        Self { comm: Comm::alone(), n_owned: n, n_ghosts: 0, exports: Vec::new(), imports: Vec::new() }
+    }
+
     /// Takes known lists, without messages to find them: per rank, the local numbers of exported unknowns and
     /// the number of ghosts to receive. Collective.
     ///

@@ -28,6 +28,15 @@ pub struct OwnedRows<T: Scalar, D: Device = Cpu> {
 }
 
 impl<T: Scalar, D: Device> OwnedRows<T, D> {
+    /// Takes all rows of a matrix, on a rank without ghosts.
+    ///
+    /// # Errors
+    /// Errors of the device.
+    pub fn whole(own: Csr<T, D>) -> Result<Self, LinalgError> {
+        let border = of_rows(own.values().device(), 0..0, 0, |_| std::iter::empty())?;
+        Ok(Self { own, border })
+    }
+
     /// Makes the owned rows from the entries of each row, columns ascending: `n_owned` owned columns, then
     /// `n_ghosts` ghost columns. Zeros in ghost columns are dropped.
     ///

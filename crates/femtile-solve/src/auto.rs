@@ -3,7 +3,7 @@
 //! docs/choosing-a-solver.md derives the rules and has the measurements behind the constants.
 
 use femtile_device::cuda::gpus;
-use femtile_device::parallel;
+use femtile_device::{Cpu, parallel};
 use femtile_fem::{Coefficient, Form};
 use femtile_linalg::LinalgError;
 use femtile_mesh::Mesh;
@@ -11,6 +11,7 @@ use femtile_mesh::Mesh;
 use crate::boundary_areas::BoundaryAreas;
 use crate::device::worth_a_gpu;
 use crate::discretization::Discretization;
+use crate::method::SolveDevice;
 use crate::tensor::{self, Boxes};
 use crate::{
     AmgOptions, DeviceChoice, GmgOptions, Method, OperatorKind, PmgOptions, PreconditionerConfig, SolveError,
@@ -97,6 +98,11 @@ impl Circumstances {
     /// Those in which nothing has been tried yet.
     pub fn new(is_open: bool, n_threads: usize, solves: Solves) -> Self {
         Self { is_open, n_threads, solves, is_diagonal_slow: false }
+    }
+
+    /// Those on a device that is open.
+    pub fn on<D: SolveDevice>(cpu: &Cpu, _: &D, solves: Solves) -> Self {
+        Self::new(D::IS_GPU, cpu.threads(), solves)
     }
 }
 

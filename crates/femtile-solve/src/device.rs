@@ -1,9 +1,9 @@
 //! The device of a solve, and the reason for it.
 
 use femtile_device::cuda::{Opening, gpus};
-use femtile_device::{Cuda, DeviceError};
+use femtile_device::{Cpu, Cuda, DeviceError};
 
-use crate::DeviceChoice;
+use crate::{DeviceChoice, Discretization};
 
 /// Unknowns from which a GPU is worth starting, at least and for each thread of the processor: below, the processor
 /// is done before a GPU is ready.
@@ -29,6 +29,18 @@ pub enum Chosen {
     Cpu,
     /// A GPU.
     Cuda(Cuda),
+}
+
+/// A problem with the device that one rank solves it on.
+pub(crate) struct ProblemOnDevice<'a, 'm, D> {
+    /// The host of the device.
+    pub cpu: &'a Cpu,
+    pub device: &'a D,
+    /// The reason for the device.
+    pub reason: &'a str,
+    pub problem: &'a Discretization<'m>,
+    /// Warnings about the problem and the device.
+    pub warnings: &'a [String],
 }
 
 /// A device with the reason for it, as the report gives it.

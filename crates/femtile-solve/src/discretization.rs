@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use femtile_comm::OwnedRows;
 use femtile_device::cuda::Opening;
 use femtile_device::{Buffer, Cpu, Cuda, part};
 use femtile_fem::assembly::assemble_matrix;
@@ -28,6 +29,7 @@ use crate::nonlinear::{self, MassMatrix};
 use crate::output::SolutionFile;
 use crate::overlap::Overlap;
 use crate::plan::Plan;
+use crate::preconditioner::RowsOfProblem;
 use crate::ranks::{self, MeshOnRanks};
 use crate::right_side::RightSide;
 use crate::solution::{Finished, Solution};
@@ -369,9 +371,6 @@ impl SolvingDevice<'_> {
     ) -> Result<Solved, SolveError> {
         let reasons = [&self.reason, weak.preconditioner_reason()];
         let system = weak.system_with((self.cpu, device), ahead, stages)?;
-        let mut warnings = self.warnings.clone();
-        warnings.extend(warning_of_imbalance(system.right.imbalance()));
-        warnings.extend_from_slice(&system.warnings);
         let mut config = weak.config().clone();
         stages.begin(Stage::Solve)?;
         let mut w = match before {
@@ -393,10 +392,8 @@ impl SolvingDevice<'_> {
         if let Some(before) = before {
             outcome = outcome.after(&before.outcome);
         }
-        let components = system.solutions(&w)?;
-        let finished =
-            Finished::new(device, weak.config(), (components, outcome), &system, reasons, warnings);
-        Ok(Solved::Finished(Box::new(finished)))
+        let found = system.found(&w, outcome, weak.config())?.after(&self.warnings);
+        Ok(Solved::Finished(Box::new(Finished::new(device, found, reasons))))
     }
 }
 
@@ -525,7 +522,8 @@ impl WeakForm<'_> {
             lump_reaction(device, form, &mut matrix)?;
         }
         stages.begin(Stage::Setup)?;
-        PreconditionedOperator::of_matrix(self.config(), matrix, form.mesh)
+        let rows = RowsOfProblem { mesh: Some(form.mesh), ..RowsOfProblem::all(matrix.n_rows()) };
+        PreconditionedOperator::of_matrix(self.config(), OwnedRows::whole(matrix)?, &rows)
     }
 
     /// Assembles the matrix of one component on a device, without a right side.
@@ -561,9 +559,8 @@ fn of_simplices<'d, D: OperatorDevice>(
     let system = stages.with_fractions(|progress| assemble::<f64, D>(device, form, progress))?;
     stages.begin(Stage::Setup)?;
     let (matrix, system) = system.into_parts();
-    let is_pure_neumann = system.is_pure_neumann;
     let right = RightSide::new(device, Space::new(form.mesh, 1)?, vec![system])?;
-    LinearSystem::of_matrix(device, config, (matrix, is_pure_neumann), Some(form.mesh), right)
+    LinearSystem::of_whole_matrix(config, matrix, Some(form.mesh), right)
 }
 
 /// Replaces the matrix of the reaction in a matrix on its pattern by that with its row sums on the diagonal.
@@ -576,14 +573,4 @@ fn lump_reaction<D: OperatorDevice>(
     let reaction = Form { sigma: zero, source: zero, conditions: &[], ..*form };
     let mut reaction = assemble_matrix::<f64, D>(device, &reaction)?;
     Ok(nonlinear::lump_within(matrix, &mut reaction)?)
-}
-
-/// Returns what to say of a right side that was projected, if anything.
-pub(crate) fn warning_of_imbalance(imbalance: f64) -> Option<String> {
-    (imbalance > 1e-9).then(|| {
-        format!(
-            "source and flux of the pure Neumann problem balance up to {imbalance:.1e} of their size; the rest was projected \
-             away"
-        )
-    })
 }

@@ -29,10 +29,17 @@ pub trait SolveDevice:
     + Convert<f64, f64>
     + Convert<f32, f32>
 {
+    /// Whether the device is a GPU, for which other methods are chosen.
+    const IS_GPU: bool;
 }
 
-impl SolveDevice for Cpu {}
-impl SolveDevice for Cuda {}
+impl SolveDevice for Cpu {
+    const IS_GPU: bool = false;
+}
+
+impl SolveDevice for Cuda {
+    const IS_GPU: bool = true;
+}
 
 /// Returns the settings that all methods share.
 pub(crate) fn cg_config(config: &SolverConfig) -> KrylovConfig {

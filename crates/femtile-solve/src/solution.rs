@@ -20,9 +20,29 @@ use crate::gathered_solution::{GatheredSolution, GatheredValues};
 use crate::method::SolveDevice;
 use crate::output;
 use crate::preconditioner::Level;
-use crate::system::{LinearSystem, SystemSummary};
+use crate::system::SystemSummary;
 use crate::tensor;
 use crate::{NonlinearReport, RanksUsed, Region, SolveError, SolverConfig};
+
+/// What a solve found at the owned unknowns, and by what.
+pub(crate) struct Found {
+    /// The values of each component.
+    pub components: Vec<Vec<f64>>,
+    pub outcome: CgOutcome,
+    pub summary: SystemSummary,
+    /// The settings with the methods that were used.
+    pub config: SolverConfig,
+    pub warnings: Vec<String>,
+    /// None if the equation is linear.
+    pub nonlinear: Option<NonlinearReport>,
+}
+
+impl Found {
+    /// Puts warnings before those of the solve.
+    pub fn after(self, warnings: &[String]) -> Self {
+        Self { warnings: [warnings, &self.warnings].concat(), ..self }
+    }
+}
 
 /// Results of a solve that do not belong to the mesh.
 #[derive(Debug, Clone)]
@@ -38,7 +58,7 @@ pub(crate) struct Finished {
     preconditioner_reason: String,
     has_full_start: bool,
     geometries: Vec<(MetricEvaluation, usize)>,
-    pub nonlinear: Option<NonlinearReport>,
+    nonlinear: Option<NonlinearReport>,
     /// Of a solve by several.
     pub ranks: Option<RanksUsed>,
     /// The cells of each of them.
@@ -50,17 +70,35 @@ pub(crate) struct Finished {
 }
 
 impl Finished {
-    /// Adds warnings about the solve and about arrays that did not fit on the device.
+    /// Takes what was found on a device, and adds warnings about arrays that did not fit there.
     pub fn new<D: SolveDevice>(
         device: &D,
-        config: &SolverConfig,
-        (components, outcome): (Vec<Vec<f64>>, CgOutcome),
-        system: &LinearSystem<'_, D>,
-        reasons: [&str; 2],
-        mut warnings: Vec<String>,
+        found: Found,
+        [device_reason, preconditioner_reason]: [&str; 2],
     ) -> Self {
-        warnings.extend(warning_of_outcome(config, &outcome));
-        Self::of_parts(device, config, (components, outcome), system.parts(), reasons, warnings)
+        let Found { components, outcome, summary, config, mut warnings, nonlinear } = found;
+        let memory = device.memory_use();
+        warnings.extend(memory.and_then(warning_of_overflow));
+        Self {
+            components,
+            outcome,
+            has_full_start: summary.has_full_start,
+            geometries: summary.geometries,
+            levels: summary.levels,
+            device: device.description(),
+            device_reason: device_reason.into(),
+            operator: summary.format,
+            format_reason: summary.format_reason,
+            preconditioner: config.preconditioner.name(),
+            preconditioner_reason: preconditioner_reason.into(),
+            nonlinear,
+            ranks: None,
+            partition: None,
+            kernel_launches: device.kernel_launches(),
+            memory,
+            warnings,
+            citations: config.citations(&summary.citations),
+        }
     }
 
     /// Names the devices of all ranks in place of that of this one.
@@ -68,41 +106,6 @@ impl Finished {
         self.device = devices;
     }
 
-    /// As [`Finished::new`], from the parts of a system, and without a warning about the outcome.
-    pub fn of_parts<D: SolveDevice>(
-        device: &D,
-        config: &SolverConfig,
-        (components, outcome): (Vec<Vec<f64>>, CgOutcome),
-        parts: SystemSummary,
-        [device_reason, preconditioner_reason]: [&str; 2],
-        mut warnings: Vec<String>,
-    ) -> Self {
-        let memory = device.memory_use();
-        warnings.extend(memory.and_then(warning_of_overflow));
-        Self {
-            components,
-            outcome,
-            has_full_start: parts.has_full_start,
-            geometries: parts.geometries,
-            levels: parts.levels,
-            device: device.description(),
-            device_reason: device_reason.into(),
-            operator: parts.format,
-            format_reason: parts.format_reason,
-            preconditioner: config.preconditioner.name(),
-            preconditioner_reason: preconditioner_reason.into(),
-            nonlinear: None,
-            ranks: None,
-            partition: None,
-            kernel_launches: device.kernel_launches(),
-            memory,
-            warnings,
-            citations: config.citations(&parts.citations),
-        }
-    }
-}
-
-impl Finished {
     /// Adds papers behind the methods used.
     pub fn cite(&mut self, keys: &[&'static str]) {
         self.citations.extend_from_slice(keys);

@@ -94,9 +94,9 @@ impl Discretization<'_> {
             diagonal: inverse.into_iter().map(|entry| 1.0 / entry).collect(),
             rhs: system.rhs().to_host().map_err(LinalgError::from)?,
             is_pure_neumann: system.is_pure_neumann(),
-            operator: system.operator,
-            format: system.format,
-            constraints: system.right.into_constraints(),
+            operator: system.prepared.operator,
+            format: system.prepared.summary.format,
+            constraints: system.right.constraints,
         })
     }
 

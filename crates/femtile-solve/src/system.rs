@@ -1,41 +1,58 @@
 use std::sync::Arc;
 
-use femtile_comm::Comm;
+use femtile_comm::{Comm, DistributedMatrix, Halo, OwnedRows, RankKernels};
 use femtile_device::Buffer;
 use femtile_fem::FemError;
 use femtile_linalg::krylov::cg::CgOutcome;
 use femtile_linalg::{LinalgError, LinearOperator, Preconditioner};
 use femtile_matrix_free::MetricEvaluation;
 use femtile_mesh::Mesh;
-use femtile_sparse::{Csr, ProductMatrix, SparseDevice};
+use femtile_sparse::{Csr, Format, ProductMatrix, SparseDevice};
 
 use crate::auto::Solves;
 use crate::format::{Formatted, citations_of, formatted, product_matrix};
 use crate::method::{SolveDevice, iterate};
-use crate::preconditioner::{Level, preconditioner, without_constants};
+use crate::preconditioner::{Level, RowsOfProblem, preconditioning};
 use crate::right_side::RightSide;
+use crate::solution::{Found, warning_of_outcome};
 use crate::tensor::FullStart;
 use crate::{SolveError, SolverConfig, Stage, Stages};
 
-/// A linear system $A w = b$ with its preconditioner, on a device.
+/// A linear system $A w = b$ with its preconditioner, on a device: all of its rows, or those that a rank owns. Functions are
+/// then collective.
 ///
 /// Rows of Dirichlet unknowns are unit rows with right side zero.
 pub struct LinearSystem<'a, D: SolveDevice> {
-    pub(crate) operator: Box<dyn LinearOperator<f64, D>>,
-    /// The format of the operator: that of a matrix, or `matrix-free`.
-    pub(crate) format: String,
-    /// None without a matrix.
-    pub(crate) format_reason: Option<String>,
-    pub(crate) preconditioner: Box<dyn Preconditioner<f64, D>>,
-    pub(crate) levels: Vec<Level>,
+    pub(crate) prepared: Prepared<D>,
     pub(crate) right: RightSide<'a, D>,
-    /// Keys of the papers behind the operator.
-    pub(crate) citations: Vec<&'static str>,
-    pub(crate) warnings: Vec<String>,
-    /// The evaluation of cell metrics, with the number of cells for each; none with a matrix.
-    pub(crate) geometries: Vec<(MetricEvaluation, usize)>,
     /// Full multigrid, if the solve begins with it.
     pub(crate) start: Option<FullStart<D>>,
+    /// The ranks that own the rows.
+    pub(crate) comm: Comm,
+}
+
+/// An operator with its preconditioner, and what a report says of them.
+pub(crate) struct Prepared<D: SolveDevice> {
+    pub operator: Box<dyn LinearOperator<f64, D>>,
+    pub preconditioner: Box<dyn Preconditioner<f64, D>>,
+    pub summary: SystemSummary,
+    /// Warnings about the operator and the preconditioner.
+    pub warnings: Vec<String>,
+}
+
+/// Parts of a linear system that a solution reports.
+#[derive(Debug, Clone)]
+pub(crate) struct SystemSummary {
+    /// The format of the operator: that of a matrix, or `matrix-free`.
+    pub format: String,
+    /// None without a matrix.
+    pub format_reason: Option<String>,
+    pub levels: Vec<Level>,
+    /// Keys of the papers behind the operator.
+    pub citations: Vec<&'static str>,
+    /// The evaluation of cell metrics, with the number of cells for each; none with a matrix.
+    pub geometries: Vec<(MetricEvaluation, usize)>,
+    pub has_full_start: bool,
 }
 
 /// An operator and its preconditioner, for many right sides.
@@ -53,136 +70,193 @@ pub struct PreconditionedOperator<D: SolveDevice> {
 
 impl<D: SolveDevice> From<LinearSystem<'_, D>> for PreconditionedOperator<D> {
     fn from(system: LinearSystem<'_, D>) -> Self {
-        let LinearSystem { operator, preconditioner, format, .. } = system;
+        let Prepared { operator, preconditioner, summary, .. } = system.prepared;
         Self {
             operator: Arc::from(operator),
             rounded: None,
             preconditioner: Arc::from(preconditioner),
-            format,
+            format: summary.format,
         }
     }
 }
 
 impl<D: SolveDevice> PreconditionedOperator<D> {
-    /// Puts a matrix of linear elements into the format of the settings, with their preconditioner.
+    /// Puts a matrix of linear elements into the format of the settings, with their preconditioner. Collective.
+    ///
+    /// There is a rounded operator if a rank has its matrix in slices; other matrices are not rounded in it.
     pub(crate) fn of_matrix(
         config: &SolverConfig,
-        mut matrix: Csr<f64, D>,
-        mesh: &Mesh,
+        mut matrix: OwnedRows<f64, D>,
+        rows: &RowsOfProblem<'_>,
     ) -> Result<Self, SolveError> {
-        let device = matrix.values().device().clone();
-        let (of, mut warnings) = (&config.preconditioner, Vec::new());
-        let made = preconditioner(&device, of, Some(mesh), &mut matrix, &mut warnings)?.0;
-        let matrix = product_matrix(matrix, config, Solves::Many)?.0;
-        let rounded = match &matrix {
-            ProductMatrix::Rows(_) => None,
-            ProductMatrix::Slices(slices) => Some(Arc::from(D::rounded(slices)?)),
+        let made = preconditioning(&config.preconditioner, &mut matrix, rows, &mut Vec::new())?.0;
+        let OwnedRows { own, border } = matrix;
+        let own = product_matrix(own, config, Solves::Many)?.0;
+        let format = own.format().name();
+        let [has_slices] = rows.halo.comm().any([matches!(own, ProductMatrix::Slices(_))])?;
+        let rounded = match has_slices {
+            true => Some(Arc::from(over_ranks(
+                rounded(&own)?,
+                border.copy_to(border.values().device())?,
+                &rows.halo,
+            )?)),
+            false => None,
         };
-        let format = matrix.format().name();
-        let operator = Arc::from(<D as SparseDevice>::into_operator(matrix));
-        Ok(Self { operator, rounded, preconditioner: Arc::from(made), format })
+        let operator = over_ranks(<D as SparseDevice>::into_operator(own), border, &rows.halo)?;
+        Ok(Self { operator: Arc::from(operator), rounded, preconditioner: Arc::from(made), format })
     }
 }
 
-/// Parts of a linear system that a solution reports.
-#[derive(Debug, Clone)]
-pub(crate) struct SystemSummary {
-    pub format: String,
-    pub format_reason: Option<String>,
-    pub levels: Vec<Level>,
-    pub citations: Vec<&'static str>,
-    pub geometries: Vec<(MetricEvaluation, usize)>,
-    pub has_full_start: bool,
+/// The matrix with values rounded to 32 bits if it is in sliced storage, else unchanged.
+fn rounded<D: SolveDevice>(
+    matrix: &ProductMatrix<f64, D>,
+) -> Result<Box<dyn LinearOperator<f64, D>>, LinalgError> {
+    Ok(match matrix {
+        ProductMatrix::Rows(rows) => {
+            let copy = rows.copy_to(rows.values().device())?;
+            <D as SparseDevice>::into_operator(ProductMatrix::Rows(copy))
+        }
+        ProductMatrix::Slices(slices) => D::rounded(slices)?,
+    })
 }
 
-impl<D: SolveDevice> LinearSystem<'_, D> {
-    /// Returns the parts that a solution reports.
-    pub(crate) fn parts(&self) -> SystemSummary {
-        SystemSummary {
-            format: self.format.clone(),
-            format_reason: self.format_reason.clone(),
-            levels: self.levels.clone(),
-            citations: self.citations.clone(),
-            geometries: self.geometries.clone(),
-            has_full_start: self.has_full_start(),
+/// Returns the product with owned rows from that with owned columns and the matrix of ghost columns. Collective.
+pub(crate) fn over_ranks<D: RankKernels<f64>>(
+    own: Box<dyn LinearOperator<f64, D>>,
+    border: Csr<f64, D>,
+    halo: &Arc<Halo>,
+) -> Result<Box<dyn LinearOperator<f64, D>>, LinalgError> {
+    match halo.comm().n_ranks() {
+        1 => Ok(own),
+        _ => Ok(Box::new(DistributedMatrix::new(own, border, Arc::clone(halo))?)),
+    }
+}
+
+impl SystemSummary {
+    /// Describes a matrix in a format, and the levels of its preconditioner.
+    pub fn of_matrix(format: Format, reason: String, levels: Vec<Level>) -> Self {
+        Self {
+            format: format.name(),
+            format_reason: Some(reason),
+            citations: citations_of(format, &levels),
+            levels,
+            geometries: Vec::new(),
+            has_full_start: false,
+        }
+    }
+
+    /// Describes a matrix that is refilled in each iteration.
+    pub fn of_refilled_matrix(levels: Vec<Level>, citations: Vec<&'static str>) -> Self {
+        Self {
+            format: "csr".into(),
+            format_reason: Some("the matrix is refilled in each iteration".into()),
+            levels,
+            citations,
+            geometries: Vec::new(),
+            has_full_start: false,
+        }
+    }
+
+    /// Describes an operator without a matrix.
+    pub fn without_matrix(levels: Vec<Level>, geometries: Vec<(MetricEvaluation, usize)>) -> Self {
+        Self {
+            format: "matrix-free".into(),
+            format_reason: None,
+            levels,
+            citations: vec!["kronbichler2022"],
+            geometries,
+            has_full_start: false,
         }
     }
 }
 
-impl<'a, D: SolveDevice> LinearSystem<'a, D> {
-    /// Returns the system with a sparse matrix, in the format and with the preconditioner of the settings; `mesh` is that of
-    /// linear elements.
-    pub(crate) fn of_matrix(
-        device: &D,
+impl<D: SolveDevice> Prepared<D> {
+    /// Puts the owned rows of a matrix into the format of the settings, with their preconditioner. Collective.
+    pub fn of_matrix(
         config: &SolverConfig,
-        (mut matrix, is_pure_neumann): (Csr<f64, D>, bool),
+        mut matrix: OwnedRows<f64, D>,
+        rows: &RowsOfProblem<'_>,
+        solves: Solves,
+    ) -> Result<Self, SolveError> {
+        let mut warnings = Vec::new();
+        let (preconditioner, levels) =
+            preconditioning(&config.preconditioner, &mut matrix, rows, &mut warnings)?;
+        let Formatted { operator, format, reason } = formatted(matrix.own, config, solves)?;
+        let operator = over_ranks(operator, matrix.border, &rows.halo)?;
+        let summary = SystemSummary::of_matrix(format, reason, levels);
+        Ok(Self { operator, preconditioner, summary, warnings })
+    }
+}
+
+impl<'a, D: SolveDevice> LinearSystem<'a, D> {
+    /// Makes the system of the owned rows of a matrix, in the format and with the preconditioner of the settings. Collective.
+    pub(crate) fn of_matrix(
+        config: &SolverConfig,
+        matrix: OwnedRows<f64, D>,
+        rows: &RowsOfProblem<'_>,
+        right: RightSide<'a, D>,
+    ) -> Result<Self, SolveError> {
+        let prepared = Prepared::of_matrix(config, matrix, rows, Solves::One)?;
+        Ok(Self { prepared, right, start: None, comm: rows.halo.comm().clone() })
+    }
+
+    /// Makes the system of all rows of a matrix, as [`LinearSystem::of_matrix`] does; `mesh` is that of linear elements.
+    pub(crate) fn of_whole_matrix(
+        config: &SolverConfig,
+        matrix: Csr<f64, D>,
         mesh: Option<&Mesh>,
         right: RightSide<'a, D>,
     ) -> Result<Self, SolveError> {
-        let mut warnings = Vec::new();
-        let made = preconditioner(device, &config.preconditioner, mesh, &mut matrix, &mut warnings)?;
-        let (preconditioner, levels) = without_constants(device, made, matrix.n_rows(), is_pure_neumann)?;
-        let Formatted { operator, format, reason } = formatted(matrix, config, Solves::One)?;
-        let citations = citations_of(format, &levels);
-        Ok(Self {
-            operator,
-            format: format.name(),
-            format_reason: Some(reason),
-            preconditioner,
-            levels,
-            right,
-            citations,
-            warnings,
-            geometries: Vec::new(),
-            start: None,
-        })
+        let is_pure_neumann = right.is_pure_neumann;
+        let rows = RowsOfProblem { is_pure_neumann, mesh, ..RowsOfProblem::all(matrix.n_rows()) };
+        Self::of_matrix(config, OwnedRows::whole(matrix)?, &rows, right)
     }
 }
 
 impl<D: SolveDevice> LinearSystem<'_, D> {
     /// Returns the operator $A$.
     pub fn operator(&self) -> &dyn LinearOperator<f64, D> {
-        self.operator.as_ref()
+        self.prepared.operator.as_ref()
     }
 
     /// Returns the format of the operator: that of a matrix, or `matrix-free`.
     pub fn format(&self) -> &str {
-        &self.format
+        &self.prepared.summary.format
     }
 
     /// Returns the evaluation of cell metrics, with the number of cells for each; none with a matrix.
     pub fn geometries(&self) -> &[(MetricEvaluation, usize)] {
-        &self.geometries
+        &self.prepared.summary.geometries
     }
 
     /// Returns the reason for the format; none without a matrix.
     pub fn format_reason(&self) -> Option<&str> {
-        self.format_reason.as_deref()
+        self.prepared.summary.format_reason.as_deref()
     }
 
     /// Returns the preconditioner.
     pub fn preconditioner(&self) -> &dyn Preconditioner<f64, D> {
-        self.preconditioner.as_ref()
+        self.prepared.preconditioner.as_ref()
     }
 
     /// Returns the right side $b$; of several components, their values alternate.
     pub fn rhs(&self) -> &Buffer<f64, D> {
-        self.right.values()
+        &self.right.values
     }
 
     /// Returns the levels of multigrid, the finest first; none without multigrid.
     pub fn levels(&self) -> &[Level] {
-        &self.levels
+        &self.prepared.summary.levels
     }
 
     /// Returns the warnings about the operator and the preconditioner.
     pub fn warnings(&self) -> &[String] {
-        &self.warnings
+        &self.prepared.warnings
     }
 
     /// Returns whether the solution is determined up to a constant only.
     pub fn is_pure_neumann(&self) -> bool {
-        self.right.is_pure_neumann()
+        self.right.is_pure_neumann
     }
 
     /// Returns whether the solve begins with full multigrid.
@@ -202,7 +276,7 @@ impl<D: SolveDevice> LinearSystem<'_, D> {
         })
     }
 
-    /// Solves from [`LinearSystem::start`].
+    /// Solves from [`LinearSystem::start`]. All ranks that own rows end in the same iteration.
     ///
     /// # Errors
     /// Errors of the method and the device; not converging is an outcome.
@@ -225,15 +299,39 @@ impl<D: SolveDevice> LinearSystem<'_, D> {
         stages: &mut Stages<'_>,
     ) -> Result<CgOutcome, SolveError> {
         let system = (self.operator(), self.preconditioner());
-        iterate(config, &Comm::alone(), w, system, self.rhs(), stages)
+        iterate(config, &self.comm, w, system, self.rhs(), stages)
     }
 
-    /// Returns each component of u from a solution of the system: Dirichlet values put in, a free mean
-    /// removed.
+    /// Describes a solve with these settings that ended with `w`.
+    pub(crate) fn found(
+        &self,
+        w: &Buffer<f64, D>,
+        outcome: CgOutcome,
+        config: &SolverConfig,
+    ) -> Result<Found, FemError> {
+        let mut warnings = Vec::from_iter(warning_of_imbalance(self.right.imbalance));
+        warnings.extend_from_slice(&self.prepared.warnings);
+        warnings.extend(warning_of_outcome(config, &outcome));
+        let (components, summary) = (self.solutions(w)?, self.prepared.summary.clone());
+        Ok(Found { components, outcome, summary, config: config.clone(), warnings, nonlinear: None })
+    }
+
+    /// Returns each component of u from a solution of the system, at its unknowns: Dirichlet values put in, a free mean removed
+    /// if the system has all rows.
     ///
     /// # Errors
     /// [`FemError::Length`] if `w` does not belong to the system.
     pub fn solutions(&self, w: &Buffer<f64, D>) -> Result<Vec<Vec<f64>>, FemError> {
         self.right.solutions(w)
     }
+}
+
+/// Returns what to say of a right side that was projected, if anything.
+fn warning_of_imbalance(imbalance: f64) -> Option<String> {
+    (imbalance > 1e-9).then(|| {
+        format!(
+            "source and flux of the pure Neumann problem balance up to {imbalance:.1e} of their size; the rest was projected \
+             away"
+        )
+    })
 }

@@ -25,7 +25,6 @@ fn agree<T: Scalar, D: VectorKernels<T>>(device: &D, n: usize, tolerance: f64) {
     let (found, expected) = (device.sum(&dx).unwrap(), oracle.sum(&rx).unwrap());
     assert!((found - expected).abs() <= 1e-15 * scale, "sum of {n}: {found} {expected}");
 
-    let mut free = Buffer::from_host(device, &x).unwrap();
     let mut sum = DeviceSum::new(device, n).unwrap();
     let usual = device.dot(&dx, &dy).unwrap();
     for _ in 0..2 {
@@ -34,11 +33,16 @@ fn agree<T: Scalar, D: VectorKernels<T>>(device: &D, n: usize, tolerance: f64) {
     if n > 0 {
         let mut short = DeviceSum::new(device, n - 1).unwrap();
         assert!(device.dot_in(&mut short, &dx, &dy).is_err());
+        assert!(device.sum_into(&mut short, &dx).is_err());
     }
-    device.subtract_mean(&mut free, &mut sum).unwrap();
-    let mean = T::from_f64(expected / n as f64);
-    for (found, x) in free.to_host().unwrap().iter().zip(&x) {
-        assert!((*found - (*x - mean)).to_f64().abs() <= 4.0 * tolerance, "{found:?} without the mean");
+    for n_summed in [n, 2 * n] {
+        device.sum_into(&mut sum, &dx).unwrap();
+        let mut free = Buffer::from_host(device, &x).unwrap();
+        device.subtract_mean(&mut free, &sum, n_summed).unwrap();
+        let mean = T::from_f64(expected / n_summed as f64);
+        for (found, x) in free.to_host().unwrap().iter().zip(&x) {
+            assert!((*found - (*x - mean)).to_f64().abs() <= 4.0 * tolerance, "{found:?} without the mean");
+        }
     }
 
     let mut copied = nan(device, n);

@@ -236,11 +236,22 @@ impl<T: Scalar> VectorKernels<T> for Cpu {
         ))
     }
 
-    fn subtract_mean(&self, x: &mut Buffer<T, Self>, _sum: &mut DeviceSum<Self>) -> Result<(), LinalgError> {
-        let (n, mean) = (x.len(), T::from_f64(self.sum(x)? / x.len() as f64));
+    fn sum_into(&self, sum: &mut DeviceSum<Self>, x: &Buffer<T, Self>) -> Result<(), LinalgError> {
+        sum.check(x.len())?;
+        sum.result.as_mut_slice()[0] = self.sum(x)?;
+        Ok(())
+    }
+
+    fn subtract_mean(
+        &self,
+        x: &mut Buffer<T, Self>,
+        sum: &DeviceSum<Self>,
+        n: usize,
+    ) -> Result<(), LinalgError> {
+        let mean = T::from_f64(sum.result.as_slice()[0] / n as f64);
         map_blocks(
             self,
-            n,
+            x.len(),
             [x.as_mut_slice()],
             #[inline(always)]
             |_, [x]| x.iter_mut().for_each(|x| *x -= mean),

@@ -42,7 +42,7 @@ type Combine<T> = (Write<T>, T, Read<T>, T, Read<T>, T, Read<T>, T, Read<T>, u64
 type OfComponent<T> = (Write<T>, Read<T>, u64, u64, u64);
 type ScaleBy<T> = (Write<T>, Read<T>, Read<T>, u64);
 type Dot<T> = (Write<f64>, Write<f64>, Write<u32>, Read<T>, Read<T>, u64, u32);
-type SubtractMean<T> = (Write<T>, Read<f64>, u64);
+type SubtractMean<T> = (Write<T>, Read<f64>, u64, u64);
 type Total<T> = (Write<f64>, Write<f64>, Write<u32>, Read<T>, u64, u32);
 
 /// The programs of this folder, for checks that compile all of them.
@@ -271,14 +271,22 @@ impl<T: Scalar> VectorKernels<T> for Cuda {
         summed(self, x.len(), |sum| queue_sum(self, sum, x))
     }
 
-    fn subtract_mean(&self, x: &mut Buffer<T, Self>, sum: &mut DeviceSum<Self>) -> Result<(), LinalgError> {
-        let n = x.len();
-        sum.check(n)?;
-        queue_sum(self, (sum.result.write(), sum.partials.write(), sum.counter.write()), x)?;
-        let arguments = (x.write(), sum.result.read(), n as u64);
+    fn sum_into(&self, sum: &mut DeviceSum<Self>, x: &Buffer<T, Self>) -> Result<(), LinalgError> {
+        sum.check(x.len())?;
+        queue_sum(self, (sum.result.write(), sum.partials.write(), sum.counter.write()), x)
+    }
+
+    fn subtract_mean(
+        &self,
+        x: &mut Buffer<T, Self>,
+        sum: &DeviceSum<Self>,
+        n: usize,
+    ) -> Result<(), LinalgError> {
+        let n_here = x.len();
+        let arguments = (x.write(), sum.result.read(), n as u64, n_here as u64);
         let kernel = Kernel::<SubtractMean<T>>::new("vector_subtract_mean");
-        // SAFETY: x has n entries, and the result is one number.
-        Ok(unsafe { self.launch(&VECTOR.of::<T>(), &kernel, update_launch::<T>(n), arguments) }?)
+        // SAFETY: x has as many entries as are passed last, and the sum is one number.
+        Ok(unsafe { self.launch(&VECTOR.of::<T>(), &kernel, update_launch::<T>(n_here), arguments) }?)
     }
 }
 

@@ -80,11 +80,20 @@ pub trait VectorKernels<T: Scalar>: Device {
     /// $\sum_i x_i$, kept in f64. Reads n values.
     fn sum(&self, x: &Buffer<T, Self>) -> Result<f64, LinalgError>;
 
-    /// $x_i \leftarrow x_i - \frac{1}{n} \sum_j x_j$, the sum kept in f64; the host does not wait. Reads 2n, writes n values.
+    /// [`VectorKernels::sum`] into memory of the device; the host does not wait.
     ///
     /// # Errors
     /// [`LinalgError::Length`] when `sum` was made for shorter vectors.
-    fn subtract_mean(&self, x: &mut Buffer<T, Self>, sum: &mut DeviceSum<Self>) -> Result<(), LinalgError>;
+    fn sum_into(&self, sum: &mut DeviceSum<Self>, x: &Buffer<T, Self>) -> Result<(), LinalgError>;
+
+    /// $x_i \leftarrow x_i - s / n$ for the sum s of `n` values, of which x may be a part; the host does not wait. Reads and writes
+    /// the values of x.
+    fn subtract_mean(
+        &self,
+        x: &mut Buffer<T, Self>,
+        sum: &DeviceSum<Self>,
+        n: usize,
+    ) -> Result<(), LinalgError>;
 }
 
 /// Refuses numbers of terms that [`VectorKernels::combine`] does not take, and vectors of other lengths.
@@ -138,6 +147,11 @@ impl<D: Device> DeviceSum<D> {
             partials: Buffer::zeros(device, n.div_ceil(Self::ENTRIES))?,
             counter: Buffer::zeros(device, 1)?,
         })
+    }
+
+    /// Returns the sum, to which other ranks may add theirs.
+    pub fn value_mut(&mut self) -> &mut Buffer<f64, D> {
+        &mut self.result
     }
 
     /// Refuses vectors of more entries than it was made for.

@@ -95,8 +95,19 @@ impl<T: Scalar> VectorKernels<T> for Reference {
         Ok(x.as_slice().iter().map(|x| x.to_f64()).sum())
     }
 
-    fn subtract_mean(&self, x: &mut Buffer<T, Self>, _sum: &mut DeviceSum<Self>) -> Result<(), LinalgError> {
-        let mean = T::from_f64(self.sum(x)? / x.len() as f64);
+    fn sum_into(&self, sum: &mut DeviceSum<Self>, x: &Buffer<T, Self>) -> Result<(), LinalgError> {
+        sum.check(x.len())?;
+        sum.result.as_mut_slice()[0] = self.sum(x)?;
+        Ok(())
+    }
+
+    fn subtract_mean(
+        &self,
+        x: &mut Buffer<T, Self>,
+        sum: &DeviceSum<Self>,
+        n: usize,
+    ) -> Result<(), LinalgError> {
+        let mean = T::from_f64(sum.result.as_slice()[0] / n as f64);
         x.as_mut_slice().iter_mut().for_each(|x| *x -= mean);
         Ok(())
     }

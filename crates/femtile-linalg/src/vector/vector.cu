@@ -121,9 +121,9 @@ extern "C" __global__ void vector_sum(
     sum_over_blocks(result, partials, counter, sum);
 }
 
-// x_i -= sum / n, where sum is that of all x_i. Reads and writes n values.
-extern "C" __global__ void vector_subtract_mean(T* x, const double* sum, u64 n) {
-    const T mean = (T)(*sum / (double)n);
+// x_i -= sum / n_summed, where sum is that of n_summed values, x or more. Reads and writes n values.
+extern "C" __global__ void vector_subtract_mean(T* x, const double* sum, u64 n_summed, u64 n) {
+    const T mean = (T)(*sum / (double)n_summed);
     if (const u64 pack = own_pack(); pack < n / Pack<T>::N) {
         Pack<T> of_x = load_pack(x, pack);
         for (u32 j = 0; j < Pack<T>::N; ++j) of_x.value[j] -= mean;

@@ -3,11 +3,10 @@
 //! Every rank has the whole mesh, the numbering, the Dirichlet values and u; matrix, multigrid and the vectors of the iterations
 //! are divided.
 
-use std::sync::Arc;
-
 use femtile_comm::{Comm, OwnedRows};
-use femtile_device::Cpu;
 use femtile_device::cuda::Opening;
+use femtile_device::{Buffer, Cpu};
+use femtile_fem::Constraints;
 use femtile_form::{Domain, Form};
 use femtile_mesh::partition::{MeshPart, PartitionQuality};
 use femtile_space::{LinearConstraints, Space};
@@ -18,10 +17,12 @@ use super::part::{FormPart, PartUnknowns};
 use super::solution::SolvedBy;
 use super::solve::{Solved, takes_motions};
 use crate::matrix::{check_preconditioner, resolved};
-use crate::ranks::device::{check_unknowns, devices, joined};
+use crate::preconditioner::RowsOfProblem;
+use crate::ranks::device::{RankDevices, check_unknowns, devices, joined};
 use crate::ranks::rows::agreed;
-use crate::ranks::system::{DistributedSystem, RankUnknowns};
-use crate::ranks::{GlobalUnknowns, Iterated, Keepers, RankDevice, on_all};
+use crate::ranks::{GlobalUnknowns, Keepers, RankDevice, on_all};
+use crate::right_side::RightSide;
+use crate::system::{LinearSystem, Prepared};
 use crate::{DeviceChoice, PreconditionerConfig, RanksUsed, SolveError, SolverConfig, Stage, Stages};
 
 /// The parts of a problem that all ranks have.
@@ -66,8 +67,10 @@ impl Known<'_, '_> {
         let work = |cpu: &Cpu, comm: &Comm, stages: &mut Stages<'_>, keepers: Keepers| {
             let with = (&config, &division, keepers);
             match joined(comm, opened.as_ref(), &config)? {
-                (Some(gpu), comm) => self.on_rank((cpu, &gpu, &comm), with, stages),
-                (None, comm) => self.on_rank((cpu, cpu, &comm), with, stages),
+                (Some(gpu), comm) => {
+                    self.on_rank(RankDevices { cpu, device: &gpu, comm: &comm }, with, stages)
+                }
+                (None, comm) => self.on_rank(RankDevices { cpu, device: cpu, comm: &comm }, with, stages),
             }
         };
         on_all(cpu, &config.ranks, work, stages)
@@ -90,7 +93,7 @@ impl Known<'_, '_> {
     /// Solves on one rank, on its device. Collective.
     fn on_rank<D: RankDevice>(
         &self,
-        (cpu, device, comm): (&Cpu, &D, &Comm),
+        RankDevices { cpu, device, comm }: RankDevices<'_, D>,
         (config, division, keepers): (&SolverConfig, &Division, Keepers),
         stages: &mut Stages<'_>,
     ) -> Result<Solved, SolveError> {
@@ -111,25 +114,35 @@ impl Known<'_, '_> {
         stages.begin(Stage::Setup)?;
         let near_nullspace =
             takes_motions(config, form, motions).then(|| motions.rows_of(&owned, constraints));
-        let unknowns = RankUnknowns { near_nullspace, ..RankUnknowns::new(owned, Arc::clone(&local)) };
         let n = space.n_dofs() * form.n_components();
-        let system = DistributedSystem::of_matrix(device, config, (device.rows(rows)?, b), unknowns, n)?;
-        let Iterated { w, outcome, unknowns, parts, warnings } =
-            Iterated::of((device, comm), system, config, stages)?;
+        let of_rank = RowsOfProblem {
+            near_nullspace: near_nullspace.as_deref(),
+            ..RowsOfProblem::of_rank(local.halo(), &owned, n)
+        };
+        let right = RightSide {
+            values: Buffer::from_vec(device, b)?,
+            constraints: vec![Constraints::none(owned.len())],
+            is_pure_neumann: false,
+            imbalance: 0.0,
+            space: None,
+        };
+        let system = LinearSystem::of_matrix(config, device.rows(rows)?, &of_rank, right)?;
+        let (w, outcome) = system.solve(config, stages)?;
+        let Prepared { summary, warnings, .. } = system.prepared;
 
-        let global = GlobalUnknowns { comm, n, unknowns: &unknowns.owned };
-        let change = global.gather(&w, keepers)?;
+        let global = GlobalUnknowns { comm, n, unknowns: &owned };
+        let change = global.gather(&w.to_host()?, keepers)?;
         let by = SolvedBy {
             device: devices(comm, device)?,
             device_reason: D::REASON.to_owned(),
-            format: parts.format,
-            format_reason: parts.format_reason.unwrap_or_default(),
+            format: summary.format,
+            format_reason: summary.format_reason.unwrap_or_default(),
             preconditioner: config.preconditioner.name(),
-            levels: parts.levels,
-            citations: config.citations(&parts.citations),
+            levels: summary.levels,
+            citations: config.citations(&summary.citations),
             kernel_launches: device.kernel_launches(),
             memory: device.memory_use(),
-            ranks: Some(RanksUsed::of(unknowns.halo(), (division.way, division.quality))?),
+            ranks: Some(RanksUsed::of(local.halo(), (division.way, division.quality))?),
         };
         Ok(Solved { change, outcome, by, warnings })
     }

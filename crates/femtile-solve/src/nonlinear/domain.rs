@@ -5,21 +5,22 @@
 
 use std::sync::Arc;
 
-use femtile_comm::{Comm, DistributedMatrix, LocalUnknowns, OwnedRows, RankKernels};
+use femtile_comm::{Comm, LocalUnknowns, OwnedRows, RankKernels};
 use femtile_device::{Buffer, Cpu};
 use femtile_fem::{Constraints, FemError};
 use femtile_form::FormError;
-use femtile_linalg::precondition::Diagonal;
 use femtile_linalg::{LinalgError, LinearOperator};
 use femtile_mesh::partition::MeshPart;
 use femtile_sparse::{Csr, ProductMatrix, SparseDevice, StoredMatrix};
 
 use super::place_of;
 use super::report::Worst;
-use crate::preconditioner::{Preconditioning, preconditioner};
-use crate::ranks::rows::agreed;
-use crate::ranks::system::{RankUnknowns, preconditioning};
+use crate::preconditioner::{Preconditioning, RowsOfProblem, preconditioning};
+use crate::ranks::device::RankDevices;
+use crate::ranks::rows::{agreed, nothing};
+use crate::ranks::unknowns::{RankUnknowns, given_at_owned, given_on_part};
 use crate::ranks::{RankDevice, owned_rows};
+use crate::system::over_ranks;
 use crate::{Discretization, SolveError, SolverConfig};
 
 /// The mesh of an equation on a rank, its device, and the unknowns that it owns.
@@ -43,8 +44,6 @@ struct Part<'a, D: RankDevice> {
     local: Arc<LocalUnknowns>,
     link: <D as RankKernels<f64>>::Link,
     positions: <D as RankKernels<f64>>::Positions,
-    /// Global number of unknowns.
-    n: usize,
 }
 
 /// Dirichlet values of ghosts.
@@ -61,18 +60,17 @@ impl<'a, D: RankDevice> Domain<'a, D> {
         Self { device, comm: Comm::alone(), problem, part: None }
     }
 
-    /// The part of a rank, with the problem on it; there are `n` unknowns in all.
+    /// The part of a rank, with the problem on it.
     pub fn on_part(
-        (cpu, device, comm): (&'a Cpu, &'a D, &Comm),
+        RankDevices { cpu, device, comm }: RankDevices<'a, D>,
         problem: &'a Discretization<'a>,
         mesh: &'a MeshPart,
         unknowns: &'a RankUnknowns,
-        n: usize,
     ) -> Result<Self, LinalgError> {
         let local = Arc::clone(&unknowns.local);
         let link = RankKernels::<f64>::link(device, local.halo())?;
         let positions = RankKernels::<f64>::positions(device, &local)?;
-        let part = Part { cpu, mesh, unknowns, local, link, positions, n };
+        let part = Part { cpu, mesh, unknowns, local, link, positions };
         Ok(Self { device, comm: comm.clone(), problem, part: Some(part) })
     }
 
@@ -147,21 +145,19 @@ impl<'a, D: RankDevice> Domain<'a, D> {
         on_mesh: &Constraints,
     ) -> Result<(Constraints, Option<GivenGhosts<D>>), LinalgError> {
         let Some(Part { local, .. }) = &self.part else { return Ok((on_mesh.clone(), None)) };
-        let (owned, n_owned) = (local.owned(), local.owned().len());
-        let given = Constraints::of_values(n_owned, |row| on_mesh.value(owned[row] as usize));
-        let (mut values, mut flags) = (vec![0.0; n_owned], vec![0.0; n_owned]);
-        given.impose(&mut values);
-        given.dofs().iter().for_each(|&row| flags[row as usize] = 1.0);
-        let mut is_given = vec![0.0; local.halo().n_ghosts()];
-        local.halo().import(&mut is_given, &flags, &mut || ())?;
-        let mut values = local.with_ghosts(&values)?;
-        if is_given.iter().all(|flag| *flag == 0.0) {
-            return Ok((given, None));
+        let on_part = given_on_part(local, on_mesh)?;
+        let (mut is_given, mut values) = (vec![false; local.halo().n_ghosts()], vec![0.0; local.n()]);
+        for (&unknown, &value) in on_part.dofs().iter().zip(on_part.values()) {
+            let position = local.positions()[unknown as usize] as usize;
+            if let Some(ghost) = position.checked_sub(local.owned().len()) {
+                (is_given[ghost], values[unknown as usize]) = (true, value);
+            }
         }
-        let own = values.iter_mut().zip(local.positions()).filter(|(_, place)| (**place as usize) < n_owned);
-        own.for_each(|(value, _)| *value = 0.0);
-        let is_given = is_given.into_iter().map(|flag| flag != 0.0).collect();
-        Ok((given, Some(GivenGhosts { is_given, values: Buffer::from_vec(self.device, values)? })))
+        let ghosts = match is_given.contains(&true) {
+            true => Some(GivenGhosts { is_given, values: Buffer::from_vec(self.device, values)? }),
+            false => None,
+        };
+        Ok((given_at_owned(local.owned(), on_mesh), ghosts))
     }
 
     /// Subtracts from a right side on the part what the Dirichlet values of ghosts add to its rows.
@@ -187,7 +183,7 @@ impl<'a, D: RankDevice> Domain<'a, D> {
         let Some(part) = &self.part else { return Ok(None) };
         let OwnedRows { own, border } = self.rows(part, matrix, ghosts)?;
         let own = <D as SparseDevice>::into_operator(ProductMatrix::Rows(own));
-        Ok(Some(Box::new(DistributedMatrix::new(own, border, Arc::clone(part.local.halo()))?)))
+        Ok(Some(over_ranks(own, border, part.local.halo())?))
     }
 
     /// Returns a matrix on the mesh of the rank for products with owned unknowns.
@@ -232,19 +228,17 @@ impl<'a, D: RankDevice> Domain<'a, D> {
         ghosts: Option<&GivenGhosts<D>>,
         warnings: &mut Vec<String>,
     ) -> Result<Preconditioning<D>, SolveError> {
-        let Some(part) = &self.part else {
-            let mesh = self.problem.space().is_none().then_some(self.problem.mesh);
-            return preconditioner(self.device, &config.preconditioner, mesh, matrix, warnings);
-        };
-        let rows = self.rows(part, matrix, ghosts)?;
-        let wrong = match Diagonal::new(&rows.own) {
-            Err(LinalgError::Diagonal { row, value }) => vec![f64::from(part.unknowns.owned[row]), value],
-            made => made.map(|_| Vec::new())?,
-        };
-        if let Some(wrong) = self.comm.all_gather(&wrong)?.iter().find(|wrong| !wrong.is_empty()) {
-            return Err(LinalgError::Diagonal { row: wrong[0] as usize, value: wrong[1] }.into());
+        let config = &config.preconditioner;
+        if let Some(part) = &self.part {
+            let of_rank = part.unknowns.rows();
+            return preconditioning(config, &mut self.rows(part, matrix, ghosts)?, &of_rank, warnings);
         }
-        preconditioning(self.device, config, &rows, (part.unknowns, part.n), warnings)
+        let mesh = self.problem.space().is_none().then_some(self.problem.mesh);
+        let all = RowsOfProblem { mesh, ..RowsOfProblem::all(matrix.n_rows()) };
+        let mut rows = OwnedRows::whole(std::mem::replace(matrix, nothing(self.device)?))?;
+        let made = preconditioning(config, &mut rows, &all, warnings);
+        *matrix = rows.own;
+        made
     }
 
     /// Returns the unknown of all ranks with the largest residual, where u has some values.

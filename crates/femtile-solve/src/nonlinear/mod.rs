@@ -25,8 +25,8 @@ pub(crate) use equation::DiscreteEquation;
 pub use mass::MassMatrix;
 pub(crate) use mass::{Mass, lump, lump_within};
 pub use report::NonlinearReport;
-pub(crate) use settings::{FORMAT_REASON, check, resolved};
-pub(crate) use steady::{Newton, newton, prepared, solve, typical};
+pub(crate) use settings::{Typical, check, resolved};
+pub(crate) use steady::{newton, prepared, solve, typical};
 pub(crate) use tangent::Derivatives;
 
 /// Returns the point of an unknown.

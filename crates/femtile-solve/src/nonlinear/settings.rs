@@ -1,9 +1,8 @@
 //! Settings of nonlinear problems: what they do not take, and what `auto` stands for.
 
-use femtile_device::Cuda;
 use femtile_fem::{BoundaryCondition, Coefficient, PointFunction};
 
-use crate::auto::{Circumstances, Solves};
+use crate::auto::Circumstances;
 use crate::capacity::{check_values, plus_capacity};
 use crate::discretization::ProblemData;
 use crate::plan::Plan;
@@ -35,13 +34,23 @@ pub(crate) fn check(config: &SolverConfig, problem: &Discretization<'_>) -> Resu
     Ok(())
 }
 
-/// Returns the settings with the preconditioner that `auto` stands for, and the reason. Collective if the mesh is distributed. `at` is a typical value of u and the
-/// time, `shift` that of the first stage.
+/// Where coefficients are evaluated to choose a preconditioner.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Typical {
+    /// A value of u.
+    pub unknown: f64,
+    /// NaN for a steady problem.
+    pub time: f64,
+    /// The shift of the first stage, zero for a steady problem.
+    pub shift: f64,
+}
+
+/// Returns the settings with the preconditioner that `auto` stands for, and the reason. Collective if the mesh is distributed.
 pub(crate) fn resolved(
     config: &SolverConfig,
     problem: &Discretization<'_>,
-    (at, shift): ((f64, f64), f64),
-    (opened, n_threads): (Option<&Cuda>, usize),
+    at: Typical,
+    circumstances: Circumstances,
 ) -> Result<(SolverConfig, String), SolveError> {
     if problem.is_anywhere(problem.capacity.uses_unknown())? {
         let path = ["equation".into(), "capacity".into()];
@@ -49,19 +58,17 @@ pub(crate) fn resolved(
     }
     let config = SolverConfig { operator: OperatorKind::Assembled, ..config.clone() };
     let at_time = |conditions: &Vec<BoundaryCondition>| {
-        conditions.iter().map(|given| given.at_time(at.1)).collect::<Vec<_>>()
+        conditions.iter().map(|given| given.at_time(at.time)).collect::<Vec<_>>()
     };
     let frozen = problem.with(ProblemData {
         sigma: frozen(&problem.sigma, at),
-        lambda: plus_capacity(&frozen(&problem.lambda, at), shift, &frozen(&problem.capacity, at)),
+        lambda: plus_capacity(&frozen(&problem.lambda, at), at.shift, &frozen(&problem.capacity, at)),
         capacity: Coefficient::Constant(1.0),
         sources: vec![Coefficient::Constant(0.0)],
         conditions: problem.conditions.iter().map(at_time).collect(),
     });
     // Without its space the choice is one for matrices.
     let frozen = Discretization { space: None, ..frozen };
-    let solves = if shift > 0.0 { Solves::Many } else { Solves::One };
-    let circumstances = Circumstances::new(opened.is_some(), n_threads, solves);
     // Several ranks take the same choice on every machine: that of CPUs.
     let device = config.device;
     let on = if config.ranks == Ranks::One { device } else { DeviceChoice::Cpu };
@@ -71,28 +78,26 @@ pub(crate) fn resolved(
 }
 
 /// Returns a coefficient at a value of u and a time, up to the direction of tensors.
-fn frozen(coefficient: &Coefficient, (u, time): (f64, f64)) -> Coefficient {
+fn frozen(coefficient: &Coefficient, at: Typical) -> Coefficient {
+    let (u, time) = (at.unknown, at.time);
     if !coefficient.uses_unknown() && !coefficient.uses_time() {
         return coefficient.clone();
     }
     match coefficient {
         Coefficient::Expression(expression) => {
             let expression = expression.clone();
-            let at = move |point| expression.eval_with(point, time, &[u]);
-            Coefficient::Function(PointFunction::new(at))
+            let value = move |point| expression.eval_with(point, time, &[u]);
+            Coefficient::Function(PointFunction::new(value))
         }
         Coefficient::TensorExpression(entries) => {
             let entries = entries.clone();
-            let at =
+            let value =
                 move |point| (0..3).map(|i| entries[i][i].eval_with(point, time, &[u])).fold(0.0, f64::max);
-            Coefficient::Function(PointFunction::new(at))
+            Coefficient::Function(PointFunction::new(value))
         }
         Coefficient::ByTag(parts) => {
-            Coefficient::ByTag(parts.iter().map(|(tag, part)| (*tag, frozen(part, (u, time)))).collect())
+            Coefficient::ByTag(parts.iter().map(|(tag, part)| (*tag, frozen(part, at))).collect())
         }
         other => other.clone(),
     }
 }
-
-/// Returns the reason for the format of a matrix that is refilled.
-pub(crate) const FORMAT_REASON: &str = "the matrix is refilled in each iteration";

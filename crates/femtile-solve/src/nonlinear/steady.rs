@@ -6,18 +6,18 @@ use femtile_device::{Buffer, Cpu, Cuda};
 use femtile_fem::FemError;
 use femtile_fem::assembly::{conditions_hold_a_node, conditions_leave_a_constant};
 use femtile_linalg::LinalgError;
-use femtile_linalg::krylov::cg::CgOutcome;
 use femtile_linalg::newton::{self, NewtonConfig, NewtonOutcome, NewtonStop};
 use femtile_space::Space;
 
 use super::equation::DiscreteEquation;
 use super::report::{Worst, as_linear};
-use super::settings::{FORMAT_REASON, check, resolved};
+use super::settings::{Typical, check, resolved};
 use super::tangent::Derivatives;
 use super::{Domain, NonlinearConfig, NonlinearReport};
-use crate::device::{Choice, Chosen};
+use crate::auto::{Circumstances, Solves};
+use crate::device::{Choice, Chosen, ProblemOnDevice};
 use crate::ranks::{Agreed, RankDevice};
-use crate::solution::Finished;
+use crate::solution::{Finished, Found};
 use crate::system::SystemSummary;
 use crate::transient::nodal_values;
 use crate::{DeviceChoice, Discretization, Progress, Solution, SolveError, SolverConfig, Stage, Stages};
@@ -34,8 +34,9 @@ pub(crate) fn solve<'m>(
     let Choice { device, mut reason } = config.device.choose(opened, problem.n_dofs(), cpu.threads());
     let mut warnings = problem.warnings.clone();
     if let Chosen::Cuda(cuda) = device {
-        let cuda = config.device.with_overflow(&cuda);
-        match solve_on((&cuda, Some(&cuda)), cpu, config, (&problem, &reason, &warnings), stages) {
+        let device = &config.device.with_overflow(&cuda);
+        let of = ProblemOnDevice { cpu, device, reason: &reason, problem: &problem, warnings: &warnings };
+        match solve_on(&of, config, stages) {
             Err(error) if config.device == DeviceChoice::Auto && error.is_device_trouble() => {
                 reason = error.to_string();
                 warnings.push(format!("solved on the CPU: {reason}"));
@@ -46,7 +47,8 @@ pub(crate) fn solve<'m>(
             }
         }
     }
-    let finished = solve_on((cpu, None), cpu, config, (&problem, &reason, &warnings), stages)?;
+    let of = ProblemOnDevice { cpu, device: cpu, reason: &reason, problem: &problem, warnings: &warnings };
+    let finished = solve_on(&of, config, stages)?;
     Ok(Solution::new(problem, finished))
 }
 
@@ -55,14 +57,14 @@ pub(crate) fn solve<'m>(
 pub(crate) fn prepared(
     problem: &Discretization<'_>,
     config: &SolverConfig,
-    gpu: (Option<&Cuda>, usize),
+    circumstances: Circumstances,
 ) -> Result<(SolverConfig, String, Vec<f64>), SolveError> {
     check(config, problem)?;
     check_constant(problem)?;
     let initial = nodal_values(problem, &problem.initial, &["equation".into(), "initial".into()]);
     let initial = problem.agreed(initial)?;
-    let at = (typical(problem, &initial)?, f64::NAN);
-    let (config, reason) = resolved(config, problem, (at, 0.0), gpu)?;
+    let at = Typical { unknown: typical(problem, &initial)?, time: f64::NAN, shift: 0.0 };
+    let (config, reason) = resolved(config, problem, at, circumstances)?;
     Ok((config, reason, initial))
 }
 
@@ -112,33 +114,15 @@ impl Progress for Shared<'_, '_> {
 }
 
 fn solve_on<D: RankDevice>(
-    (device, opened): (&D, Option<&Cuda>),
-    cpu: &Cpu,
+    &ProblemOnDevice { cpu, device, reason, problem, warnings }: &ProblemOnDevice<'_, '_, D>,
     config: &SolverConfig,
-    (problem, reason, warnings): (&Discretization<'_>, &str, &[String]),
     stages: &mut Stages<'_>,
 ) -> Result<Finished, SolveError> {
     stages.begin(Stage::Assemble)?;
-    let (config, preconditioner_reason, initial) = prepared(problem, config, (opened, cpu.threads()))?;
+    let circumstances = Circumstances::on(cpu, device, Solves::One);
+    let (config, preconditioner_reason, initial) = prepared(problem, config, circumstances)?;
     let found = newton(&Domain::whole(device, problem), initial, &config, stages)?;
-    let Newton { u, outcome, parts, warnings: of_solve, config, report } = found;
-    let (done, reasons) = ((vec![u], outcome), [reason, &preconditioner_reason]);
-    let warnings = [warnings, &of_solve].concat();
-    let mut finished = Finished::of_parts(device, &config, done, parts, reasons, warnings);
-    finished.nonlinear = Some(report);
-    Ok(finished)
-}
-
-/// The result of Newton's method for a steady problem.
-pub(crate) struct Newton {
-    /// The values at the owned unknowns.
-    pub u: Vec<f64>,
-    pub outcome: CgOutcome,
-    pub parts: SystemSummary,
-    pub warnings: Vec<String>,
-    /// The settings with the method of the linear solves.
-    pub config: SolverConfig,
-    pub report: NonlinearReport,
+    Ok(Finished::new(device, found.after(warnings), [reason, &preconditioner_reason]))
 }
 
 /// Solves a steady problem by Newton's method from the values at the owned unknowns. Collective.
@@ -147,7 +131,7 @@ pub(crate) fn newton<D: RankDevice>(
     initial: Vec<f64>,
     config: &SolverConfig,
     stages: &mut Stages<'_>,
-) -> Result<Newton, SolveError> {
+) -> Result<Found, SolveError> {
     let derivatives = Derivatives::of(domain, config.nonlinear.method)?;
     stages.begin(Stage::Solve)?;
     let NonlinearConfig { tolerance, max_iterations, method } = config.nonlinear;
@@ -177,21 +161,18 @@ pub(crate) fn newton<D: RankDevice>(
         let worst = equation.worst(&u)?;
         warnings.push(warning(&outcome, worst, equation.refusal.as_ref()));
     }
-    let parts = SystemSummary {
-        format: "csr".into(),
-        format_reason: Some(FORMAT_REASON.into()),
-        levels: std::mem::take(&mut equation.linear.levels),
-        citations: vec!["eisenstat1996"],
-        geometries: Vec::new(),
-        has_full_start: false,
-    };
-    Ok(Newton {
-        u: u.to_host().map_err(LinalgError::from)?,
-        parts,
-        warnings,
-        config: equation.linear.config().clone(),
+    let levels = std::mem::take(&mut equation.linear.levels);
+    Ok(Found {
+        components: vec![u.to_host().map_err(LinalgError::from)?],
         outcome: as_linear(&outcome),
-        report: NonlinearReport { method, iterations: outcome.iterations, residuals: outcome.residuals },
+        summary: SystemSummary::of_refilled_matrix(levels, vec!["eisenstat1996"]),
+        config: equation.linear.config().clone(),
+        warnings,
+        nonlinear: Some(NonlinearReport {
+            method,
+            iterations: outcome.iterations,
+            residuals: outcome.residuals,
+        }),
     })
 }
 

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use femtile_comm::{Comm, DistributedOperator, GhostedProduct, LocalUnknowns, OwnedRows};
 use femtile_device::cpu::vector::Lanes;
-use femtile_device::{Cpu, Device, Scalar, parallel};
+use femtile_device::{Buffer, Cpu, Device, Scalar, parallel};
 use femtile_fem::tensor::{CellMatrices, TensorProblem, assemble};
 use femtile_fem::{Constraints, FemError, Form};
 use femtile_linalg::precondition::{ByComponent, Diagonal};
@@ -28,20 +28,16 @@ use femtile_sum_factorization::SumFactorization;
 
 use super::data::on_part;
 use super::degrees;
-use super::device::{RankCells, RankDevice};
+use super::device::{RankCells, RankDevice, RankDevices};
 use super::mesh_on_ranks::WholeSpace;
-use super::numbering::{Numbering, owned_of_problem};
-use super::rows::{Fixed, agreed, balance, nothing};
-use super::system::{DistributedSystem, RankUnknowns, without_constants};
-use crate::discretization::Discretization;
-use crate::preconditioner::Preconditioning;
-use crate::right_side::interleaved;
-use crate::system::SystemSummary;
+use super::rows::{RankProblem, agreed, balance, nothing};
+use super::unknowns::{RankSystem, RankUnknowns, given_at_owned, given_on_part};
+use crate::preconditioner::{Preconditioning, RowsOfProblem, without_constants};
+use crate::right_side::{RightSide, interleaved};
+use crate::system::{LinearSystem, Prepared, SystemSummary};
 use crate::tensor::{self, Boxes, geometric};
 use crate::{PreconditionerConfig, SolveError, SolverConfig, Stage, Stages};
 
-/// Unknowns per parallel task.
-const DOFS: usize = 1 << 14;
 /// Fewest rows that a thread sorts.
 const ROWS: usize = 256;
 
@@ -55,32 +51,22 @@ pub(super) struct PartProblem<'a> {
     part: Option<&'a MeshPart>,
     /// Whether a boundary condition or a reaction of the part fixes the constant at each node.
     is_held: Vec<bool>,
-    pub unknowns: Arc<LocalUnknowns>,
-    /// The number of each owned unknown in the space of the problem.
-    pub owned: Vec<u32>,
+    pub unknowns: RankUnknowns,
 }
 
 impl<'a> PartProblem<'a> {
     /// Evaluates a form on the space of the part, which has the same degree as `whole`. Collective.
     pub fn new(comm: &Comm, whole: WholeSpace<'_>, own: Option<PartForm<'a>>) -> Result<Self, SolveError> {
-        let of_rank = own.map(|(part, space, _)| (part, space));
-        let numbering =
-            of_rank.map_or_else(Numbering::none, |(part, space)| Numbering::new(part, space, comm.rank()));
-        let owned = owned_of_problem(&numbering, whole, of_rank);
-        Self::on(comm, Arc::new(numbering.joined(comm, of_rank)?), owned, own)
+        let unknowns = RankUnknowns::in_space(comm, whole, own.map(|(part, space, _)| (part, space)))?;
+        Self::on(comm, unknowns, own)
     }
 
     /// As [`PartProblem::new`], for another component on the same unknowns. Collective.
     fn of_component(&self, comm: &Comm, own: Option<PartForm<'a>>) -> Result<Self, SolveError> {
-        Self::on(comm, Arc::clone(&self.unknowns), self.owned.clone(), own)
+        Self::on(comm, self.unknowns.clone(), own)
     }
 
-    fn on(
-        comm: &Comm,
-        unknowns: Arc<LocalUnknowns>,
-        owned: Vec<u32>,
-        own: Option<PartForm<'a>>,
-    ) -> Result<Self, SolveError> {
+    fn on(comm: &Comm, unknowns: RankUnknowns, own: Option<PartForm<'a>>) -> Result<Self, SolveError> {
         let evaluated = own.map(|(part, space, form)| {
             TensorProblem::local(space, &form)
                 .map_err(|error| error.in_global_numbers(&part.cells, &part.nodes))
@@ -88,9 +74,19 @@ impl<'a> PartProblem<'a> {
         let evaluated = agreed(comm, evaluated.transpose().map_err(SolveError::from))?;
         let (problem, is_held) =
             evaluated.map_or((None, Vec::new()), |(problem, held)| (Some(problem), held));
-        let constraints = of_all_ranks(&unknowns, problem.as_ref())?;
+        let none = Constraints::none(0);
+        let evaluated = problem.as_ref().map_or(&none, TensorProblem::constraints);
+        let constraints = given_on_part(&unknowns.local, evaluated)?;
         let problem = problem.map(|problem| problem.with_constraints(constraints)).transpose()?;
-        Ok(Self { problem, part: own.map(|(part, ..)| part), is_held, unknowns, owned })
+        Ok(Self { problem, part: own.map(|(part, ..)| part), is_held, unknowns })
+    }
+
+    /// Returns the Dirichlet values at the owned unknowns.
+    fn given(&self) -> Constraints {
+        match &self.problem {
+            Some(problem) => given_at_owned(self.unknowns.local.owned(), problem.constraints()),
+            None => Constraints::none(0),
+        }
     }
 
     /// Returns the right side of the owned unknowns, with Dirichlet values lifted. Collective.
@@ -98,7 +94,7 @@ impl<'a> PartProblem<'a> {
         let lifted = self.problem.as_ref().map(|problem| problem.lift_by_cells(device, rule)).transpose();
         let lifted = agreed(self.unknowns.halo().comm(), lifted.map_err(SolveError::from))?;
         match lifted {
-            Some(system) => Ok(self.unknowns.restrict_to_owned(&system.rhs.host_view()?)),
+            Some(system) => Ok(self.unknowns.local.restrict_to_owned(&system.rhs.host_view()?)),
             None => Ok(Vec::new()),
         }
     }
@@ -113,7 +109,7 @@ impl<'a> PartProblem<'a> {
     ) -> Result<Option<D::Operator>, SolveError> {
         let Some(problem) = &self.problem else { return Ok(None) };
         // Vectors are in the order of owned unknowns, so they need no permutation.
-        let unknowns = &self.unknowns;
+        let unknowns = &self.unknowns.local;
         let numbers = (unknowns.positions(), [unknowns.halo().first_export(), unknowns.owned().len()]);
         let made = device.local_matrix_free(cpu, problem, components, (rule, metric), numbers);
         Ok(Some(made.map_err(|error| tensor::of_metric(self.in_global_numbers(error)))?))
@@ -126,7 +122,7 @@ impl<'a> PartProblem<'a> {
     ) -> Result<Vec<T>, LinalgError> {
         match operator {
             Some(operator) => D::diagonal(operator),
-            None => Ok(vec![T::ZERO; self.owned.len()]),
+            None => Ok(vec![T::ZERO; self.unknowns.owned.len()]),
         }
     }
 
@@ -137,7 +133,7 @@ impl<'a> PartProblem<'a> {
         components: usize,
         operator: Option<D::Operator>,
     ) -> Result<Box<dyn LinearOperator<T, D>>, LinalgError> {
-        let unknowns = Arc::clone(&self.unknowns);
+        let unknowns = Arc::clone(&self.unknowns.local);
         // A cell is counted once if all ranks sum by cells, a row if none does.
         let sums_rows = operator.as_ref().is_some_and(|operator| !D::can_sum_cells(operator));
         let [sums_rows] = unknowns.halo().comm().any([sums_rows])?;
@@ -161,10 +157,10 @@ impl<'a> PartProblem<'a> {
         device: &D,
         diagonal: Vec<T>,
     ) -> Result<Diagonal<T, D>, SolveError> {
-        let components = diagonal.len() / self.owned.len().max(1);
+        let components = diagonal.len() / self.unknowns.owned.len().max(1);
         Diagonal::of_entries(device, diagonal).map_err(|error| match error {
             LinalgError::Diagonal { row, value } => {
-                LinalgError::Diagonal { row: self.owned[row / components] as usize, value }.into()
+                LinalgError::Diagonal { row: self.unknowns.owned[row / components] as usize, value }.into()
             }
             other => other.into(),
         })
@@ -185,7 +181,7 @@ impl<'a> PartProblem<'a> {
         progress: &(dyn Fn(f64) + Sync),
     ) -> Result<(OwnedRows<f64>, Vec<f64>), SolveError> {
         let Some(problem) = &self.problem else {
-            return Ok((OwnedRows::new(cpu, [0, 0], |_| std::iter::empty())?, Vec::new()));
+            return Ok((OwnedRows::whole(nothing(cpu)?)?, Vec::new()));
         };
         let form = problem.form();
         let assembled = || {
@@ -193,8 +189,8 @@ impl<'a> PartProblem<'a> {
             assemble(cpu, problem, &cells, progress)
         };
         let (matrix, system) = assembled().map_err(|error| self.in_global_numbers(error))?.into_parts();
-        let rows = owned_rows(cpu, &self.unknowns, &matrix)?;
-        Ok((rows, self.unknowns.restrict_to_owned(system.rhs.as_slice())))
+        let rows = owned_rows(cpu, &self.unknowns.local, &matrix)?;
+        Ok((rows, self.unknowns.local.restrict_to_owned(system.rhs.as_slice())))
     }
 }
 
@@ -215,22 +211,6 @@ pub(crate) fn owned_rows(
     OwnedRows::new(cpu, [owned.len(), n_ghosts], |row| rows[row].iter().copied())
 }
 
-/// The Dirichlet values on a part. Each rank evaluates those of its owned unknowns, because its part has all
-/// facets around them; ghosts get them from their owners.
-fn of_all_ranks(
-    unknowns: &LocalUnknowns,
-    problem: Option<&TensorProblem<'_>>,
-) -> Result<Constraints, SolveError> {
-    let value =
-        |row: usize| problem.and_then(|problem| problem.constraints().value(unknowns.owned()[row] as usize));
-    let n_owned = unknowns.owned().len();
-    let values = parallel::map(n_owned, DOFS, |row| value(row).unwrap_or(0.0));
-    let flags = parallel::map(n_owned, DOFS, |row| f32::from(u8::from(value(row).is_some())));
-    let values = unknowns.with_ghosts(&values)?;
-    let flags = unknowns.with_ghosts(&flags)?;
-    Ok(Constraints::of_values(unknowns.n(), |unknown| (flags[unknown] != 0.0).then(|| values[unknown])))
-}
-
 /// The spaces of all ranks.
 pub(super) struct Spaces<'a> {
     pub whole: WholeSpace<'a>,
@@ -242,13 +222,13 @@ pub(super) struct Spaces<'a> {
 
 /// Makes the system of a rank. Collective.
 pub(super) fn system<D: RankDevice>(
-    (cpu, device, comm): (&Cpu, &D, &Comm),
-    (problem, fixed): (&Discretization<'_>, &Fixed),
+    on: RankDevices<'_, D>,
+    RankProblem { problem, fixed, part }: RankProblem<'_, '_>,
     spaces: &Spaces<'_>,
-    part: Option<&MeshPart>,
     config: &SolverConfig,
     stages: &mut Stages<'_>,
-) -> Result<DistributedSystem<D>, SolveError> {
+) -> Result<RankSystem<D>, SolveError> {
+    let RankDevices { cpu, device, comm } = on;
     let whole = spaces.whole;
     let components = problem.n_components();
     let of_part = on_part(comm, (problem, &fixed.winners), part)?;
@@ -261,36 +241,37 @@ pub(super) fn system<D: RankDevice>(
     let held = nodes.iter().copied().zip(first.is_held.iter().copied());
     let is_pure_neumann = fixed.leaves_a_constant(comm, problem.mesh, held)?;
     let rule = tensor::rule(problem.config.quadrature);
-    let mut unknowns = RankUnknowns {
-        components,
-        given: given(&first, 0, components),
-        is_pure_neumann,
-        ..RankUnknowns::new(first.owned.clone(), Arc::clone(&first.unknowns))
-    };
-    let n = whole.n_dofs();
-    let balanced = |mut rhs: Vec<f64>, unknowns: &mut RankUnknowns| -> Result<Vec<f64>, SolveError> {
+    let mut imbalance = 0.0_f64;
+    let mut balanced = |mut rhs: Vec<f64>| -> Result<Vec<f64>, SolveError> {
         if is_pure_neumann {
-            unknowns.imbalance = balance(comm, &mut rhs, n)?.max(unknowns.imbalance);
+            imbalance = balance(comm, &mut rhs, whole.n_dofs())?.max(imbalance);
         }
         Ok(rhs)
     };
+    let right = |parts: Vec<Vec<f64>>, constraints: Vec<Constraints>, imbalance: f64| {
+        let values = Buffer::from_vec(device, interleaved(parts)).map_err(LinalgError::from)?;
+        Ok::<_, LinalgError>(RightSide { values, constraints, is_pure_neumann, imbalance, space: None })
+    };
+    let rows = RowsOfProblem { is_pure_neumann, ..first.unknowns.rows() };
     if config.is_assembled() {
         let made = stages.with_fractions(|progress| first.assembled(cpu, rule, progress));
         let (matrix, rhs) = agreed(comm, made)?;
-        let rhs = balanced(rhs, &mut unknowns)?;
+        let parts = vec![balanced(rhs)?];
         stages.begin(Stage::Setup)?;
-        return DistributedSystem::of_matrix(device, config, (device.rows(matrix)?, rhs), unknowns, n);
+        let right = right(parts, vec![first.given()], imbalance)?;
+        let system = LinearSystem::of_matrix(config, device.rows(matrix)?, &rows, right)?;
+        return Ok(RankSystem { system, unknowns: first.unknowns.clone() });
     }
     let cells = agreed(comm, first.operator::<f64, D>((cpu, device), components, rule, config.metric))?;
-    let mut parts = vec![balanced(first.rhs(device, rule)?, &mut unknowns)?];
+    let (mut parts, mut constraints) = (vec![balanced(first.rhs(device, rule)?)?], vec![first.given()]);
     for component in 1..components {
         let of_component = first.of_component(comm, own(component))?;
-        unknowns.given.extend(given(&of_component, component, components));
-        parts.push(balanced(of_component.rhs(device, rule)?, &mut unknowns)?);
+        constraints.push(of_component.given());
+        parts.push(balanced(of_component.rhs(device, rule)?)?);
     }
-    let rhs = interleaved(parts);
+    let right = right(parts, constraints, imbalance)?;
     stages.begin(Stage::Setup)?;
-    let n_owned = first.owned.len();
+    let n_owned = first.unknowns.owned.len();
     let of_all = |one: Preconditioning<D>| -> Result<Preconditioning<D>, LinalgError> {
         match components {
             1 => Ok(one),
@@ -299,9 +280,11 @@ pub(super) fn system<D: RankDevice>(
     };
     let mut warnings = Vec::new();
     let (preconditioner, levels): Preconditioning<D> = match (&config.preconditioner, spaces.boxes) {
-        (PreconditionerConfig::None, _) => (Box::new(Diagonal::identity(device, rhs.len())?), Vec::new()),
+        (PreconditionerConfig::None, _) => {
+            (Box::new(Diagonal::identity(device, right.values.len())?), Vec::new())
+        }
         (PreconditionerConfig::Gmg(options), Some(boxes)) => {
-            of_all(geometric::of_ranks((device, comm), (options, config.method), boxes, &first.owned)?)?
+            of_all(geometric::of_ranks(on, (options, config.method), boxes, &first.unknowns.owned)?)?
         }
         (PreconditionerConfig::Gmg(_), None) => {
             return Err(geometric::refuse("needs a mesh that is divided by layers of its cells"));
@@ -309,35 +292,17 @@ pub(super) fn system<D: RankDevice>(
         (PreconditionerConfig::Pmg(options), _) => {
             let below = &spaces.below;
             let levels = degrees::Problems { finest: &first, own: own(0), below, rule };
-            let made = degrees::preconditioner((cpu, device, comm), options, &levels, &mut warnings)?;
-            of_all(without_constants(device, made, comm, (n, is_pure_neumann), n_owned)?)?
+            let made = degrees::preconditioner(on, options, &levels, &mut warnings)?;
+            of_all(without_constants(device, made, &rows)?)?
         }
         _ => {
             let diagonal = first.diagonal::<f64, D>(cells.as_ref())?;
             (Box::new(agreed(comm, first.inverse_diagonal(device, diagonal))?), Vec::new())
         }
     };
-    let summary = SystemSummary {
-        format: "matrix-free".into(),
-        format_reason: None,
-        levels,
-        citations: vec!["kronbichler2022"],
-        geometries: Vec::new(),
-        has_full_start: false,
-    };
+    let summary = SystemSummary::without_matrix(levels, Vec::new());
     let operator = first.rows::<f64, D>(device, components, cells)?;
-    Ok(DistributedSystem { operator, preconditioner, rhs, parts: summary, warnings, unknowns })
-}
-
-/// Returns the entries of vectors with Dirichlet values of a component of several, and these values.
-fn given(on_part: &PartProblem<'_>, component: usize, components: usize) -> Vec<(u32, f64)> {
-    let Some(problem) = &on_part.problem else { return Vec::new() };
-    let owned = on_part.unknowns.owned();
-    let pieces = parallel::map(owned.len().div_ceil(DOFS), 1, |piece| {
-        let rows = piece * DOFS..owned.len().min((piece + 1) * DOFS);
-        let entry = |row: usize| (row * components + component) as u32;
-        let value = |row: usize| Some((entry(row), problem.constraints().value(owned[row] as usize)?));
-        rows.filter_map(value).collect::<Vec<_>>()
-    });
-    pieces.concat()
+    let prepared = Prepared { operator, preconditioner, summary, warnings };
+    let system = LinearSystem { prepared, right, start: None, comm: comm.clone() };
+    Ok(RankSystem { system, unknowns: first.unknowns })
 }

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use femtile_amg::AmgDevice;
 use femtile_comm::{Comm, DistributedTransfer};
-use femtile_device::Cpu;
 use femtile_device::cpu::vector::Lanes;
 use femtile_linalg::Transfer;
 use femtile_linalg::precondition::polynomial::PolynomialKernels;
@@ -14,11 +13,10 @@ use femtile_multigrid::{IdentityTransfer, PLevel, PMultigridConfig, PMultigridDe
 use femtile_sum_factorization::SumFactorization;
 
 use super::cells::{PartForm, PartProblem};
-use super::device::{RankCells, RankDevice};
+use super::device::{RankCells, RankDevice, RankDevices};
 use super::mesh_on_ranks::WholeSpace;
 use super::rows::agreed;
-use super::system::multigrid;
-use crate::preconditioner::{Level, Preconditioning};
+use crate::preconditioner::{Level, Preconditioning, multigrid};
 use crate::tensor::{self, degrees};
 use crate::{AmgOptions, LevelPrecision, PmgOptions, SolveError};
 
@@ -42,11 +40,12 @@ const FLAT: &str =
 /// # Errors
 /// [`SolveError::Setting`] if a level cannot be set up.
 pub(super) fn preconditioner<D: RankDevice>(
-    (cpu, device, comm): (&Cpu, &D, &Comm),
+    on: RankDevices<'_, D>,
     options: &PmgOptions,
     problems: &Problems<'_, '_>,
     warnings: &mut Vec<String>,
 ) -> Result<Preconditioning<D>, SolveError> {
+    let comm = on.comm;
     let spaces = problems.own.map(|(_, space, _)| degrees::spaces_below(space));
     let spaces = agreed(comm, spaces.transpose().map_err(SolveError::from))?.unwrap_or_default();
     let conditions =
@@ -60,32 +59,26 @@ pub(super) fn preconditioner<D: RankDevice>(
     let below = problems.below.iter().enumerate().map(of_degree).collect::<Result<Vec<_>, _>>()?;
     let all: Vec<&PartProblem<'_>> = std::iter::once(problems.finest).chain(&below).collect();
     let is_flat = all[all.len() - 1].problem.as_ref().is_some_and(tensor::has_flat_cells);
-    if is_anywhere(comm, is_flat)? {
+    let [is_flat] = comm.any([is_flat])?;
+    if is_flat {
         warnings.push(FLAT.into());
     }
     let of = (&all[..], problems.rule);
     let mut amg = options.amg.clone();
     if options.precision == LevelPrecision::F32 {
-        if let Some(made) = with_levels::<f32, D>((cpu, device, comm), of, (options, &amg), warnings)? {
+        if let Some(made) = with_levels::<f32, D>(on, of, (options, &amg), warnings)? {
             return Ok(made);
         }
         warnings.push(degrees::BEYOND_F32.into());
         amg.precision = LevelPrecision::F64;
     }
-    let made = with_levels::<f64, D>((cpu, device, comm), of, (options, &amg), warnings)?;
+    let made = with_levels::<f64, D>(on, of, (options, &amg), warnings)?;
     made.ok_or_else(|| degrees::refuse("cannot be set up: entries of its levels are out of range"))
-}
-
-/// Returns whether a flag is set on at least one rank.
-fn is_anywhere(comm: &Comm, is_here: bool) -> Result<bool, SolveError> {
-    let mut n = [f64::from(u8::from(is_here))];
-    comm.sum_values(&mut n)?;
-    Ok(n[0] > 0.0)
 }
 
 /// Sets up levels in one precision; none if its range is too small on a rank.
 fn with_levels<T: SumFactorization + Lanes, D>(
-    (cpu, device, comm): (&Cpu, &D, &Comm),
+    on: RankDevices<'_, D>,
     (problems, rule): (&[&PartProblem<'_>], CellRule),
     (options, of_lowest): (&PmgOptions, &AmgOptions),
     warnings: &mut Vec<String>,
@@ -101,11 +94,13 @@ where
         + Convert<f64, T>
         + Convert<T, T>,
 {
+    let RankDevices { cpu, device, comm } = on;
     let (mut levels, mut reports): (Vec<PLevel<T, D>>, Vec<Level>) = (Vec::new(), Vec::new());
     for pair in problems.windows(2) {
-        let level = level::<T, D>((cpu, device, comm), pair, rule)?;
+        let level = level::<T, D>(on, pair, rule)?;
         let is_single = size_of::<T>() < size_of::<f64>();
-        if is_anywhere(comm, is_single && degrees::is_beyond_f32(&level.diagonal))? {
+        let [is_beyond] = comm.any([is_single && degrees::is_beyond_f32(&level.diagonal)])?;
+        if is_beyond {
             return Ok(None);
         }
         reports.push(without_matrix(comm, level.diagonal.len())?);
@@ -113,13 +108,12 @@ where
     }
     let lowest = problems[problems.len() - 1];
     let (matrix, _) = agreed(comm, lowest.assembled(cpu, rule, &|_| ()))?;
-    let matrix = device.rows(matrix)?;
-    let halo = lowest.unknowns.halo();
-    let (amg, of_amg) = multigrid((device, &matrix), (halo, None), of_lowest, warnings)?;
+    let rows = lowest.unknowns.rows();
+    let (amg, of_amg) = multigrid(&mut device.rows(matrix)?, &rows, of_lowest, warnings)?;
     reports.extend(of_amg);
     let config = PMultigridConfig { sweeps: options.sweeps, ..PMultigridConfig::default() };
     let sums = |values: &mut [f64]| comm.sum_values(values);
-    let (ranks, lowest) = ((&sums as &_, (comm.rank() as u64) << 32), (amg, lowest.owned.len()));
+    let (ranks, lowest) = ((&sums as &_, (comm.rank() as u64) << 32), (amg, lowest.unknowns.owned.len()));
     let cycle = device.p_multigrid(ranks, levels, lowest, config);
     let cycle = cycle.map_err(|error| {
         degrees::refuse(&format!("cannot be set up ({error}): check the coefficients and the shape of cells"))
@@ -129,7 +123,7 @@ where
 
 /// Makes the level of the first of two problems, with the transfer to the second.
 fn level<T: SumFactorization + Lanes, D>(
-    (cpu, device, comm): (&Cpu, &D, &Comm),
+    RankDevices { cpu, device, comm }: RankDevices<'_, D>,
     pair: &[&PartProblem<'_>],
     rule: CellRule,
 ) -> Result<PLevel<T, D>, SolveError>
@@ -145,7 +139,7 @@ where
         (Some(fine), Some(coarse)) => device.transfer(coarse, fine)?,
         _ => Box::new(IdentityTransfer(0)),
     };
-    let unknowns = [&coarse.unknowns, &fine.unknowns].map(Arc::clone);
+    let unknowns = [&coarse.unknowns.local, &fine.unknowns.local].map(Arc::clone);
     let transfer = Box::new(DistributedTransfer::new(device, part, unknowns)?);
     Ok(PLevel { operator: fine.rows::<T, D>(device, 1, cells)?, diagonal, lines: None, transfer })
 }

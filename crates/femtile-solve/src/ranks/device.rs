@@ -51,6 +51,22 @@ pub trait RankDevice: OperatorDevice + AssemblyKernels<f64> + RankCells<f32> + R
     ) -> Result<Box<dyn LinearOperator<f64, Self>>, SolveError>;
 }
 
+/// What a rank computes on, and how it reaches the others.
+pub(crate) struct RankDevices<'a, D> {
+    /// The host of the device.
+    pub cpu: &'a Cpu,
+    pub device: &'a D,
+    pub comm: &'a Comm,
+}
+
+impl<D> Clone for RankDevices<'_, D> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<D> Copy for RankDevices<'_, D> {}
+
 /// Entry points of [`RankDevice`], compiled here once per device.
 macro_rules! compiled_here {
     () => {

@@ -3,26 +3,26 @@
 use std::fmt::{self, Debug, Display};
 use std::sync::Arc;
 
-use femtile_comm::{Comm, DistributedMatrix, Halo, LocalUnknowns, OwnedRows};
+use femtile_comm::{Comm, Halo, OwnedRows};
 use femtile_device::{Buffer, Cpu, Cuda};
 use femtile_fem::assembly::assemble_matrix;
 use femtile_fem::{Coefficient, FemError, Form};
 use femtile_linalg::{LinalgError, LinearOperator, need};
-use femtile_sparse::{Csr, ProductMatrix, SparseDevice};
+use femtile_sparse::{Csr, SparseDevice};
 
 use super::device::{self, RankDevice};
 use super::global_unknowns::GlobalUnknowns;
 use super::layout::{Layout, PartOf};
 use super::mesh_on_ranks::ids_of_nodes;
 use super::rows::{Fixed, agreed, nothing};
-use super::system::{RankUnknowns, preconditioning};
 use super::{Keepers, MeshOfRanks, RanksUsed, on_all};
 use crate::auto::Solves;
 use crate::check::check_cells;
 use crate::discretization::Discretization;
 use crate::format::product_matrix;
 use crate::nonlinear::lump_within;
-use crate::system::PreconditionedOperator;
+use crate::preconditioner::RowsOfProblem;
+use crate::system::{PreconditionedOperator, over_ranks};
 use crate::{MassMatrix, SolveError, SolverConfig, Stage, Stages};
 
 /// A problem of linear elements on a mesh that is divided among ranks, for the caller's own time integrator.
@@ -199,21 +199,8 @@ impl<'a> LocalProblem<'a> {
             Ok(matrix)
         })?;
         stages.begin(Stage::Setup)?;
-        let local = LocalUnknowns::in_order(Arc::clone(&self.halo))?;
-        let unknowns = RankUnknowns::new(self.owned.clone(), Arc::new(local));
-        let n = self.n_nodes();
-        let (preconditioner, _) =
-            preconditioning(device, self.config, &matrix, (&unknowns, n), &mut Vec::new())?;
-        let own = product_matrix(matrix.own, self.config, Solves::Many)?.0;
-        let format = own.format().name();
-        let mut n_rounded = [f64::from(u8::from(matches!(own, ProductMatrix::Slices(_))))];
-        self.comm.sum_values(&mut n_rounded)?;
-        let rounded: Option<Arc<dyn LinearOperator<f64, D>>> = match n_rounded[0] > 0.0 {
-            true => Some(Arc::new(self.over_all(rounded(&own)?, matrix.border.copy_to(device)?)?)),
-            false => None,
-        };
-        let operator = Arc::new(self.over_all(<D as SparseDevice>::into_operator(own), matrix.border)?);
-        Ok(PreconditionedOperator { operator, rounded, preconditioner: Arc::from(preconditioner), format })
+        let rows = RowsOfProblem::of_rank(&self.halo, &self.owned, self.n_nodes());
+        PreconditionedOperator::of_matrix(self.config, matrix, &rows)
     }
 
     /// Makes the operator $K$, without the reaction term. Collective.
@@ -235,7 +222,7 @@ impl<'a> LocalProblem<'a> {
             assemble_matrix(device, &Form { lambda: &Coefficient::ZERO, ..*form })
         })?;
         let own = product_matrix(matrix.own, self.config, Solves::Many)?.0;
-        Ok(Box::new(self.over_all(<D as SparseDevice>::into_operator(own), matrix.border)?))
+        Ok(over_ranks(<D as SparseDevice>::into_operator(own), matrix.border, &self.halo)?)
     }
 
     /// The owned rows of the matrix that `assembled` makes for the part of this rank.
@@ -253,15 +240,6 @@ impl<'a> LocalProblem<'a> {
             None => nothing(device).map_err(SolveError::from),
         };
         Ok(device.divide(agreed(&self.comm, made)?, self.owned.len())?)
-    }
-
-    /// The distributed operator from owned columns (`own`) and ghost columns (`border`).
-    fn over_all<D: RankDevice>(
-        &self,
-        own: Box<dyn LinearOperator<f64, D>>,
-        border: Csr<f64, D>,
-    ) -> Result<DistributedMatrix<f64, D>, LinalgError> {
-        DistributedMatrix::new(own, border, Arc::clone(&self.halo))
     }
 
     /// Gathers values of nodes on the first rank, in the order of global nodes; zero at nodes that no rank
@@ -339,17 +317,4 @@ impl<'a> LocalProblem<'a> {
     pub fn reason<D: RankDevice>(&self, _: &D) -> &'static str {
         D::REASON
     }
-}
-
-/// The matrix with values rounded to 32 bits if it is in sliced storage, else unchanged.
-fn rounded<D: RankDevice>(
-    matrix: &ProductMatrix<f64, D>,
-) -> Result<Box<dyn LinearOperator<f64, D>>, LinalgError> {
-    Ok(match matrix {
-        ProductMatrix::Rows(rows) => {
-            let copy = rows.copy_to(rows.values().device())?;
-            <D as SparseDevice>::into_operator(ProductMatrix::Rows(copy))
-        }
-        ProductMatrix::Slices(slices) => D::rounded(slices)?,
-    })
 }

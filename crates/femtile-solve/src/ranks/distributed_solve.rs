@@ -9,7 +9,7 @@ use femtile_space::{Space, TensorSpace};
 use super::mesh_on_ranks::MeshOnRanks;
 use super::numbering::{Numbering, numbers_in, numbers_in_box};
 use super::rows::agreed;
-use super::system::RankUnknowns;
+use super::unknowns::RankUnknowns;
 use crate::discretization::Discretization;
 use crate::distributed_solution::DistributedSolution;
 use crate::solution::{Finished, Solution};
@@ -55,17 +55,27 @@ fn mean(divided: &MeshOnRanks<'_>, own: Option<&TensorSpace<'_>>, u: &[f64]) -> 
     Ok(integral / measure)
 }
 
+/// The result of a solve on one rank, before it is joined with those of others.
+pub(crate) struct SolvedOnRank {
+    /// With the values of each component: those of the whole mesh, or on the part of the rank.
+    pub finished: Finished,
+    pub unknowns: RankUnknowns,
+    /// Whether the values on parts are unique only up to a constant.
+    pub is_pure_neumann: bool,
+}
+
 /// Makes the distributed solution from the values of each component on the part; the mean is removed if a
 /// constant is free. The solution of this rank is that on its own cells. Collective.
 pub(crate) fn results<'m>(
     (problem, divided): (Discretization<'m>, MeshOnRanks<'m>),
-    mut finished: Finished,
-    (mut components, unknowns): (Vec<Vec<f64>>, &RankUnknowns),
+    of_rank: SolvedOnRank,
 ) -> Result<Solution<'m>, SolveError> {
+    let SolvedOnRank { mut finished, unknowns, is_pure_neumann } = of_rank;
+    let mut components = std::mem::take(&mut finished.components);
     let space = own_space(&problem, &divided)?;
     for u in &mut components {
         let mut of_own = own_values((&problem, &divided), space.as_deref(), u);
-        if unknowns.is_pure_neumann {
+        if is_pure_neumann {
             let mean = mean(&divided, space.as_deref(), &of_own)?;
             u.iter_mut().chain(&mut of_own).for_each(|u| *u -= mean);
         }

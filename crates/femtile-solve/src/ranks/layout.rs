@@ -1,19 +1,16 @@
 //! Whether each rank has the whole mesh or only its part.
 
-use std::sync::Arc;
-
-use femtile_comm::{Comm, Halo, LocalUnknowns};
-use femtile_device::Cpu;
+use femtile_comm::{Comm, Halo};
 use femtile_linalg::LinalgError;
 use femtile_mesh::partition::MeshPart;
 use femtile_space::TensorSpace;
 
 use super::cells::{self, Spaces};
 use super::data::on_part;
-use super::mesh_on_ranks::{MeshOnRanks, WholeSpace, ids_of_nodes};
-use super::numbering::{Numbering, owned_of_problem};
-use super::rows::{Fixed, agreed, node_of, of_simplices};
-use super::system::{DistributedSystem, RankUnknowns};
+use super::device::RankDevices;
+use super::mesh_on_ranks::{MeshOnRanks, WholeSpace};
+use super::rows::{RankProblem, agreed, of_simplices};
+use super::unknowns::{RankSystem, RankUnknowns};
 use super::{Keepers, RankDevice, Ranks, RanksUsed, ReplicatedPartition, other_ranks};
 use crate::discretization::Discretization;
 use crate::nonlinear::Domain;
@@ -88,22 +85,12 @@ pub(crate) struct OnPart<'p> {
     problem: Discretization<'p>,
     part: &'p MeshPart,
     pub unknowns: RankUnknowns,
-    /// Global number of unknowns.
-    n: usize,
 }
 
 impl OnPart<'_> {
-    /// Returns the owned values of those in the numbers of the problem.
-    pub fn owned(&self, values: &[f64]) -> Vec<f64> {
-        self.unknowns.owned.iter().map(|&unknown| values[unknown as usize]).collect()
-    }
-
     /// Returns the domain of an equation.
-    pub fn domain<'d, D: RankDevice>(
-        &'d self,
-        devices: (&'d Cpu, &'d D, &Comm),
-    ) -> Result<Domain<'d, D>, LinalgError> {
-        Domain::on_part(devices, &self.problem, self.part, &self.unknowns, self.n)
+    pub fn domain<'d, D: RankDevice>(&'d self, on: RankDevices<'d, D>) -> Result<Domain<'d, D>, LinalgError> {
+        Domain::on_part(on, &self.problem, self.part, &self.unknowns)
     }
 }
 
@@ -135,14 +122,13 @@ impl<'a> Layout<'a, '_> {
     /// Makes the system of a rank with its preconditioner. Collective.
     pub fn system<D: RankDevice>(
         self,
-        (cpu, device, comm): (&Cpu, &D, &Comm),
-        problem: (&Discretization<'_>, &Fixed),
-        part: Option<&MeshPart>,
+        on: RankDevices<'_, D>,
+        of: RankProblem<'_, '_>,
         config: &SolverConfig,
         stages: &mut Stages<'_>,
-    ) -> Result<DistributedSystem<D>, SolveError> {
-        let Some(space) = problem.0.space() else {
-            return of_simplices((device, comm), problem, part, config, stages);
+    ) -> Result<RankSystem<D>, SolveError> {
+        let Some(space) = of.problem.space() else {
+            return of_simplices(on, of, config, stages);
         };
         let below = match self {
             Self::Replicated(division) => division.below.iter().map(WholeSpace::Kept).collect(),
@@ -152,7 +138,7 @@ impl<'a> Layout<'a, '_> {
             }
         };
         let spaces = Spaces { whole: self.whole_space(space), below, boxes: self.boxes() };
-        cells::system((cpu, device, comm), problem, &spaces, part, config, stages)
+        cells::system(on, of, &spaces, config, stages)
     }
 
     /// The global space of a problem, from its space on the mesh of a rank.
@@ -173,8 +159,7 @@ impl<'a> Layout<'a, '_> {
     pub fn on_part<'p>(
         self,
         comm: &Comm,
-        (problem, fixed): (&'p Discretization<'_>, &Fixed),
-        part: Option<&'p MeshPart>,
+        RankProblem { problem, fixed, part }: RankProblem<'p, '_>,
     ) -> Result<OnPart<'p>, SolveError> {
         let lacking = || {
             let rank = comm.rank();
@@ -187,8 +172,7 @@ impl<'a> Layout<'a, '_> {
         let on_part =
             agreed(comm, on_part(comm, (problem, &fixed.winners), Some(part))?.ok_or_else(lacking))?;
         let unknowns = self.unknowns(comm, problem, (part, on_part.space()))?;
-        let n = problem.n_global_dofs();
-        Ok(OnPart { problem: on_part, part, unknowns, n })
+        Ok(OnPart { problem: on_part, part, unknowns })
     }
 
     /// Returns the unknowns of a rank on its part, with a space of any degree or linear elements. Collective.
@@ -199,14 +183,9 @@ impl<'a> Layout<'a, '_> {
         (part, space): (&MeshPart, Option<&TensorSpace<'_>>),
     ) -> Result<RankUnknowns, SolveError> {
         let (Some(space), Some(of_problem)) = (space, problem.space()) else {
-            let (ids, ghosts) = ids_of_nodes(part);
-            let local = LocalUnknowns::in_order(Arc::new(Halo::new(comm, &ids, &ghosts)?))?;
-            let owned = (0..part.n_owned).map(|local| node_of(problem, part, local)).collect();
-            return Ok(RankUnknowns::new(owned, Arc::new(local)));
+            return Ok(RankUnknowns::of_nodes(comm, problem, Some(part))?);
         };
-        let numbering = Numbering::new(part, space, comm.rank());
-        let owned = owned_of_problem(&numbering, self.whole_space(of_problem), Some((part, space)));
-        Ok(RankUnknowns::new(owned, Arc::new(numbering.joined(comm, Some((part, space)))?)))
+        RankUnknowns::in_space(comm, self.whole_space(of_problem), Some((part, space)))
     }
 
     /// Returns the partition and its sizes, for reports. Collective.

@@ -10,13 +10,14 @@
 
 use std::sync::Arc;
 
-use femtile_comm::{Comm, Halo};
+use femtile_comm::{Comm, Halo, LocalUnknowns};
 use femtile_fem::{Coefficient, Constraints, FemError};
 use femtile_linalg::LinalgError;
 use femtile_mesh::partition::{DistributedMesh, MeshPart, PartitionQuality};
 use femtile_mesh::{CellKind, Mesh};
 use femtile_space::{Space, TensorSpace};
 
+use super::unknowns::given_on_part;
 use crate::discretization::Discretization;
 use crate::{SolveError, tensor};
 
@@ -198,8 +199,7 @@ impl MeshOnRanks<'_> {
         Halo::new(&self.comm, &ids, &ghosts)
     }
 
-    /// Returns the Dirichlet values of linear elements on this part. Values at ghosts come from their owners,
-    /// which have all facets there. Collective.
+    /// Returns the Dirichlet values of linear elements on this part. Collective.
     pub fn constraints(&self, problem: &Discretization<'_>) -> Result<Constraints, SolveError> {
         let form = problem.form(0);
         let given = Space::new(form.mesh, 1).map_err(FemError::from);
@@ -207,18 +207,8 @@ impl MeshOnRanks<'_> {
         let part = &self.mesh.part;
         let given = given.map_err(|error| error.in_global_numbers(&part.cells, &part.nodes));
         let given = super::rows::agreed(&self.comm, given)?;
-        let (n, n_owned) = (self.mesh.part.nodes.len(), self.mesh.part.n_owned);
-        let value = |node: usize| given.value(node);
-        let mut values: Vec<f64> = (0..n_owned).map(|node| value(node).unwrap_or(0.0)).collect();
-        let mut flags: Vec<f64> =
-            (0..n_owned).map(|node| f64::from(u8::from(value(node).is_some()))).collect();
-        let halo = self.halo_of_nodes()?;
-        for known in [&mut values, &mut flags] {
-            let mut ghosts = vec![0.0; n - n_owned];
-            halo.import(&mut ghosts, known, &mut || ())?;
-            known.extend(ghosts);
-        }
-        Ok(Constraints::of_values(n, |node| (flags[node] != 0.0).then(|| values[node])))
+        let nodes = LocalUnknowns::in_order(Arc::new(self.halo_of_nodes()?))?;
+        Ok(given_on_part(&nodes, &given)?)
     }
 }
 

@@ -22,16 +22,14 @@ mod distributed_problem;
 mod distributed_solve;
 mod global_unknowns;
 mod host;
-mod iterated;
 mod layout;
-mod mean_free;
 mod mesh_on_ranks;
 mod numbering;
 pub(crate) mod rows;
 mod scatter;
-pub(crate) mod system;
 #[cfg(test)]
 mod tests;
+pub(crate) mod unknowns;
 mod used;
 mod watch;
 mod wire;
@@ -41,17 +39,16 @@ use std::fmt::Display;
 use femtile_comm::{Comm, threads};
 use femtile_device::{Cpu, Cuda};
 use femtile_fem::Constraints;
-use femtile_fem::assembly::completed;
 use femtile_fem::functionals;
 use femtile_linalg::LinalgError;
 use femtile_mesh::partition::{MeshPart, Partition, PartitionQuality};
 use femtile_space::{Space, TensorSpace};
 
 use crate::auto::{Boxed, Circumstances, Solves};
-use crate::discretization::{Discretization, warning_of_imbalance};
-use crate::nonlinear::{self, Newton};
+use crate::discretization::Discretization;
+use crate::nonlinear;
 use crate::plan::Plan;
-use crate::solution::{Finished, Solution, warning_of_outcome};
+use crate::solution::{Finished, Solution};
 use crate::tensor::{self, Boxes};
 use crate::{
     DeviceChoice, GmgOptions, PreconditionerConfig, Silent, SolveError, SolverConfig, Stage, Stages,
@@ -59,17 +56,17 @@ use crate::{
 pub(crate) use cells::owned_rows;
 pub(crate) use collect::{AllOfMesh, Values, collect};
 pub use device::RankDevice;
+use device::RankDevices;
 pub use distributed_problem::{DistributedProblem, LocalProblem};
-pub(crate) use distributed_solve::{boxes as boxes_of_parts, results};
+pub(crate) use distributed_solve::{SolvedOnRank, boxes as boxes_of_parts, results};
 pub(crate) use global_unknowns::{GlobalUnknowns, global_numbers};
 pub use host::has_gpus_of_ranks;
-pub(crate) use iterated::Iterated;
 pub(crate) use layout::{Layout, MeshOfRanks};
 pub(crate) use mesh_on_ranks::{MeshOnRanks, OnMesh};
 pub(crate) use numbering::{Numbering, numbers_in};
-use rows::Fixed;
+use rows::{Fixed, RankProblem};
 pub use scatter::scatter;
-use system::RankUnknowns;
+use unknowns::{RankSystem, RankUnknowns};
 pub use used::RanksUsed;
 pub(crate) use watch::Agreed;
 
@@ -197,7 +194,8 @@ pub(crate) fn solve<'m>(
     let opened = opened.filter(|_| wants_gpu);
     let n_threads = n_threads(cpu, &config.ranks)?;
     if problem.is_anywhere(problem.is_nonlinear())? {
-        let (config, reason, initial) = nonlinear::prepared(&problem, config, (None, n_threads))?;
+        let (config, reason, initial) =
+            nonlinear::prepared(&problem, config, Circumstances::new(false, n_threads, Solves::One))?;
         stages.begin(Stage::Assemble)?;
         let mesh = MeshOfRanks::new(&problem, None, &config)?;
         return solve_divided((problem, Some(initial)), mesh, (cpu, opened), (&config, &reason), stages);
@@ -240,20 +238,17 @@ fn solve_divided<'m>(
     let work = |cpu: &Cpu, comm: &Comm, stages: &mut Stages<'_>, keepers: Keepers| match device::joined(
         comm, opened, config,
     )? {
-        (Some(gpu), comm) => of.solve((cpu, &gpu, &comm), keepers, stages),
-        (None, comm) => of.solve((cpu, cpu, &comm), keepers, stages),
+        (Some(gpu), comm) => of.solve(RankDevices { cpu, device: &gpu, comm: &comm }, keepers, stages),
+        (None, comm) => of.solve(RankDevices { cpu, device: cpu, comm: &comm }, keepers, stages),
     };
-    let (mut finished, unknowns) = on_all(cpu, &config.ranks, work, stages)?;
+    let mut solved = on_all(cpu, &config.ranks, work, stages)?;
     drop(of);
     match mesh {
         MeshOfRanks::Replicated(division) => {
-            finished.partition = Some(division.partition);
-            Ok(Solution::new(problem, finished))
+            solved.finished.partition = Some(division.partition);
+            Ok(Solution::new(problem, solved.finished))
         }
-        MeshOfRanks::Distributed(divided, _) => {
-            let components = std::mem::take(&mut finished.components);
-            results((problem, divided), finished, (components, &unknowns))
-        }
+        MeshOfRanks::Distributed(divided, _) => results((problem, divided), solved),
     }
 }
 
@@ -409,74 +404,56 @@ impl RankSolve<'_, '_> {
     /// free. Collective.
     fn solve<D: RankDevice>(
         &self,
-        (cpu, device, comm): (&Cpu, &D, &Comm),
+        on: RankDevices<'_, D>,
         keepers: Keepers,
         stages: &mut Stages<'_>,
-    ) -> Result<(Finished, RankUnknowns), SolveError> {
+    ) -> Result<SolvedOnRank, SolveError> {
         let Self { problem, ref fixed, layout, config, reason, .. } = *self;
+        let RankDevices { device, comm, .. } = on;
         let part = layout.part(problem, comm);
         let part = part.get();
         device::check_unknowns::<D>(comm, part.map_or(0, |part| part.n_owned))?;
-        let devices = (cpu, device, comm);
-        let (iterated, newton) = match self.initial {
+        let of = RankProblem { problem, fixed, part };
+        let (mut found, unknowns, is_pure_neumann) = match self.initial {
             None => {
-                let system = layout.system(devices, (problem, fixed), part, config, stages)?;
-                (Iterated::of((device, comm), system, config, stages)?, None)
+                let RankSystem { system, unknowns } = layout.system(on, of, config, stages)?;
+                let (w, outcome) = system.solve(config, stages)?;
+                (system.found(&w, outcome, config)?, unknowns, system.is_pure_neumann())
             }
             Some(initial) => {
-                let on_part = layout.on_part(comm, (problem, fixed), part)?;
-                let initial = on_part.owned(initial);
-                let found = nonlinear::newton(&on_part.domain(devices)?, initial, config, stages)?;
-                let Newton { u, outcome, parts, warnings, config, report } = found;
-                let unknowns = on_part.unknowns;
-                (Iterated { w: u, outcome, unknowns, parts, warnings }, Some((report, config)))
+                let on_part = layout.on_part(comm, of)?;
+                let initial = on_part.unknowns.of_problem(initial);
+                let found = nonlinear::newton(&on_part.domain(on)?, initial, config, stages)?;
+                (found, on_part.unknowns, false)
             }
         };
-        let Iterated { w, outcome, unknowns, parts, warnings: of_rank } = iterated;
         stages.begin(Stage::Write)?;
-        let completed = |w| self.completed(w, &unknowns, (comm, keepers));
-        let components = unknowns.by_component(w).into_iter().map(completed).collect::<Result<_, _>>()?;
-        let mut warnings = problem.warnings.clone();
-        warnings.extend(of_rank);
-        warnings.extend(warning_of_imbalance(unknowns.imbalance));
-        let config = newton.as_ref().map_or(config, |(_, config)| config);
-        if newton.is_none() {
-            warnings.extend(warning_of_outcome(config, &outcome));
-        }
-        let used = layout.used(unknowns.halo())?.of_components(unknowns.components);
-        let result = (components, outcome);
-        let mut finished = Finished::of_parts(device, config, result, parts, [D::REASON, reason], warnings);
-        finished.nonlinear = newton.map(|(report, _)| report);
-        finished.ranks = Some(used);
+        let n_components = found.components.len();
+        let completed = |own| self.completed(own, &unknowns, is_pure_neumann, (comm, keepers));
+        found.components = found.components.into_iter().map(completed).collect::<Result<_, _>>()?;
+        let mut finished = Finished::new(device, found.after(&problem.warnings), [D::REASON, reason]);
+        finished.ranks = Some(layout.used(unknowns.halo())?.of_components(n_components));
         finished.set_devices(device::devices(comm, device)?);
-        Ok((finished, unknowns))
+        Ok(SolvedOnRank { finished, unknowns, is_pure_neumann })
     }
 
-    /// Completes a component of u from its owned values: inserts Dirichlet values, and gathers it on the ranks that keep it,
-    /// with mean zero if a constant is free; if ranks have only their parts, adds ghosts. Collective.
+    /// Completes a component of u from its owned values: gathers it on the ranks that keep it, with mean zero if a constant is
+    /// free; if ranks have only their parts, adds ghosts. Collective.
     fn completed(
         &self,
-        w: Vec<f64>,
+        own: Vec<f64>,
         unknowns: &RankUnknowns,
+        is_pure_neumann: bool,
         (comm, keepers): (&Comm, Keepers),
     ) -> Result<Vec<f64>, SolveError> {
-        let (problem, constraints) = (self.problem, &self.fixed.constraints);
         if let Layout::Distributed(..) = self.layout {
-            let mut u = unknowns.local.with_ghosts(&w)?;
-            constraints.impose(&mut u);
-            return Ok(u);
+            return Ok(unknowns.local.with_ghosts(&own)?);
         }
+        let problem = self.problem;
         let mut u =
-            GlobalUnknowns { comm, n: problem.n_dofs(), unknowns: &unknowns.owned }.gather(&w, keepers)?;
-        if !keepers.has(comm) {
-            return Ok(u);
-        }
-        let Some(space) = problem.space() else {
-            let space = Space::new(problem.mesh, 1)?;
-            return Ok(completed(&space, u, constraints, unknowns.is_pure_neumann)?);
-        };
-        if unknowns.is_pure_neumann {
-            let mean = functionals::mean(&Space::from(space), &u)?;
+            GlobalUnknowns { comm, n: problem.n_dofs(), unknowns: &unknowns.owned }.gather(&own, keepers)?;
+        if is_pure_neumann && keepers.has(comm) {
+            let mean = functionals::mean(&Space::of(problem.mesh, problem.space())?, &u)?;
             u.iter_mut().for_each(|u| *u -= mean);
         }
         Ok(u)

@@ -4,8 +4,8 @@ use std::fmt::Display;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use femtile_comm::{Comm, Halo, LocalUnknowns, OwnedRows};
-use femtile_device::{Device, Scalar};
+use femtile_comm::{Comm, OwnedRows};
+use femtile_device::{Buffer, Device, Scalar};
 use femtile_fem::assembly::{BALANCE_TOLERANCE, PartRows, assemble_rows, has_floating};
 use femtile_fem::{Conditions, Constraints, FemError};
 use femtile_linalg::LinalgError;
@@ -15,10 +15,12 @@ use femtile_mesh::partition::MeshPart;
 use femtile_space::Space;
 use femtile_sparse::csr::{Csr, HostOffsets};
 
-use super::device::RankDevice;
-use super::mesh_on_ranks::ids_of_nodes;
-use super::system::{DistributedSystem, RankUnknowns};
+use super::device::{RankDevice, RankDevices};
+use super::unknowns::{RankSystem, RankUnknowns, given_at_owned};
 use crate::discretization::Discretization;
+use crate::preconditioner::RowsOfProblem;
+use crate::right_side::RightSide;
+use crate::system::LinearSystem;
 use crate::{SolveError, SolverConfig, Stage, Stages};
 
 /// The conditions that hold on facets and the connected components of a problem, found before its parts are
@@ -93,74 +95,14 @@ impl Fixed {
     }
 }
 
-/// The owned rows of a linear system of linear elements.
-pub(super) struct RankRows<D: RankDevice> {
-    /// The owned rows, with Dirichlet values eliminated.
-    pub matrix: OwnedRows<f64, D>,
-    /// The right side, with Dirichlet values lifted.
-    pub rhs: Vec<f64>,
-    /// The node of each row in the mesh of the problem.
-    pub owned: Vec<u32>,
-    /// The global number of each row.
-    pub ids: Vec<u64>,
-    /// Owner and node of each ghost.
-    pub ghosts: Vec<(u32, u64)>,
-    /// Whether the global solution is unique only up to a constant.
-    pub is_pure_neumann: bool,
-    /// As in `femtile_fem::AssembledSystem`.
-    pub imbalance: f64,
-}
-
-impl<D: RankDevice> RankRows<D> {
-    /// Assembles the owned rows of a part on the device; none if the rank owns no node.
-    pub fn new(
-        device: &D,
-        comm: &Comm,
-        (problem, fixed): (&Discretization<'_>, &Fixed),
-        part: Option<&MeshPart>,
-        stages: &mut Stages<'_>,
-    ) -> Result<Self, SolveError> {
-        let made = match part {
-            Some(part) => Self::of_part(device, (problem, fixed), part, stages),
-            None => Self::empty(device).map(|rows| (rows, Vec::new())).map_err(SolveError::from),
-        };
-        let (mut rows, is_held) = agreed(comm, made)?;
-        let held = (rows.owned.iter().zip(&is_held))
-            .map(|(&node, &is_held)| (node, is_held || fixed.constraints.contains(node as usize)));
-        rows.is_pure_neumann = fixed.leaves_a_constant(comm, problem.mesh, held)?;
-        if rows.is_pure_neumann {
-            rows.imbalance = balance(comm, &mut rows.rhs, problem.n_global_dofs())?;
-        }
-        Ok(rows)
-    }
-
-    /// The rows of a rank without nodes.
-    fn empty(device: &D) -> Result<Self, LinalgError> {
-        Ok(Self {
-            matrix: device.divide(nothing::<f64, D>(device)?, 0)?,
-            rhs: vec![],
-            owned: vec![],
-            ids: vec![],
-            ghosts: vec![],
-            is_pure_neumann: false,
-            imbalance: 0.0,
-        })
-    }
-
-    /// The owned rows, and whether a reaction or a Robin condition fixes the constant at each node.
-    fn of_part(
-        device: &D,
-        (problem, fixed): (&Discretization<'_>, &Fixed),
-        part: &MeshPart,
-        stages: &mut Stages<'_>,
-    ) -> Result<(Self, Vec<bool>), SolveError> {
-        let PartRows { matrix, mut rhs, is_held } = assembled(device, (problem, fixed), part, stages)?;
-        rhs.truncate(part.n_owned);
-        let (ids, ghosts) = ids_of_nodes(part);
-        let owned = (0..part.n_owned).map(|local| node_of(problem, part, local)).collect();
-        let matrix = device.divide(matrix, part.n_owned)?;
-        Ok((Self { matrix, rhs, owned, ids, ghosts, is_pure_neumann: false, imbalance: 0.0 }, is_held))
-    }
+/// A problem as a rank sees it.
+#[derive(Clone, Copy)]
+pub(crate) struct RankProblem<'p, 'm> {
+    /// On the whole mesh, or on the part if the rank has no more.
+    pub problem: &'p Discretization<'m>,
+    pub fixed: &'p Fixed,
+    /// The part of the rank; none if it owns no node.
+    pub part: Option<&'p MeshPart>,
 }
 
 /// Returns an error on every rank if one rank has one. If several have, the lowest rank's error counts.
@@ -186,7 +128,7 @@ pub(super) fn node_of(problem: &Discretization<'_>, part: &MeshPart, local: usiz
 /// Assembles the matrix of all nodes of a part, with Dirichlet values of u eliminated.
 pub(crate) fn assembled<D: RankDevice>(
     device: &D,
-    (problem, fixed): (&Discretization<'_>, &Fixed),
+    RankProblem { problem, fixed, .. }: RankProblem<'_, '_>,
     part: &MeshPart,
     stages: &mut Stages<'_>,
 ) -> Result<PartRows<f64, D>, FemError> {
@@ -227,16 +169,46 @@ pub(super) fn balance(comm: &Comm, rhs: &mut [f64], n: usize) -> Result<f64, Sol
 
 /// Makes a rank's rows of the system of linear elements. Collective.
 pub(super) fn of_simplices<D: RankDevice>(
-    (device, comm): (&D, &Comm),
-    problem: (&Discretization<'_>, &Fixed),
-    part: Option<&MeshPart>,
+    RankDevices { device, comm, .. }: RankDevices<'_, D>,
+    of: RankProblem<'_, '_>,
     config: &SolverConfig,
     stages: &mut Stages<'_>,
-) -> Result<DistributedSystem<D>, SolveError> {
-    let rows = RankRows::new(device, comm, problem, part, stages)?;
+) -> Result<RankSystem<D>, SolveError> {
+    let RankProblem { problem, fixed, part } = of;
+    let rows = agreed(comm, RankRows::assembled(device, of, stages))?;
+    let RankRows { matrix, mut rhs, is_held } = rows;
+    let unknowns = RankUnknowns::of_nodes(comm, problem, part)?;
+    let constraints = given_at_owned(&unknowns.owned, &fixed.constraints);
+    let held = (unknowns.owned.iter().zip(&is_held).enumerate())
+        .map(|(row, (&node, &is_held))| (node, is_held || constraints.contains(row)));
+    let is_pure_neumann = fixed.leaves_a_constant(comm, problem.mesh, held)?;
+    let imbalance = if is_pure_neumann { balance(comm, &mut rhs, unknowns.n)? } else { 0.0 };
     stages.begin(Stage::Setup)?;
-    let RankRows { matrix, rhs, owned, ids, ghosts, is_pure_neumann, imbalance } = rows;
-    let local = LocalUnknowns::in_order(Arc::new(Halo::new(comm, &ids, &ghosts)?))?;
-    let unknowns = RankUnknowns { is_pure_neumann, imbalance, ..RankUnknowns::new(owned, Arc::new(local)) };
-    DistributedSystem::of_matrix(device, config, (matrix, rhs), unknowns, problem.0.n_global_dofs())
+    let values = Buffer::from_vec(device, rhs).map_err(LinalgError::from)?;
+    let right = RightSide { values, constraints: vec![constraints], is_pure_neumann, imbalance, space: None };
+    let rows = RowsOfProblem { is_pure_neumann, ..unknowns.rows() };
+    let system = LinearSystem::of_matrix(config, matrix, &rows, right)?;
+    Ok(RankSystem { system, unknowns })
+}
+
+/// The owned rows of a system of linear elements.
+struct RankRows<D: RankDevice> {
+    /// With Dirichlet values eliminated.
+    matrix: OwnedRows<f64, D>,
+    /// With Dirichlet values lifted.
+    rhs: Vec<f64>,
+    /// Whether a reaction or a Robin condition fixes the constant at each node.
+    is_held: Vec<bool>,
+}
+
+impl<D: RankDevice> RankRows<D> {
+    fn assembled(device: &D, of: RankProblem<'_, '_>, stages: &mut Stages<'_>) -> Result<Self, SolveError> {
+        let Some(part) = of.part else {
+            let matrix = OwnedRows::whole(nothing(device)?)?;
+            return Ok(Self { matrix, rhs: Vec::new(), is_held: Vec::new() });
+        };
+        let PartRows { matrix, mut rhs, is_held } = assembled(device, of, part, stages)?;
+        rhs.truncate(part.n_owned);
+        Ok(Self { matrix: device.divide(matrix, part.n_owned)?, rhs, is_held })
+    }
 }

@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use femtile_comm::Comm;
 use femtile_device::parallel;
 use femtile_fem::Coefficient;
 use femtile_fem::tensor::TensorProblem;
@@ -19,6 +18,7 @@ use super::lattice::{Lattice, widths};
 use super::start::Nested;
 use crate::method::SolveDevice;
 use crate::preconditioner::{Level, Preconditioning};
+use crate::ranks::device::RankDevices;
 use crate::{GmgOptions, GmgStart, LevelPrecision, Method, SolveError};
 
 /// Coefficients of cells that differ from their mean by less than this share are treated as constant.
@@ -212,7 +212,7 @@ fn config_of(options: &GmgOptions, method: Method) -> MultigridConfig {
 /// # Errors
 /// As [`preconditioner`].
 pub(crate) fn of_ranks<D>(
-    (device, comm): (&D, &Comm),
+    RankDevices { device, comm, .. }: RankDevices<'_, D>,
     (options, method): (&GmgOptions, Method),
     boxes: &Boxes,
     owned: &[u32],

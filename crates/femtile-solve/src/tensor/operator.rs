@@ -1,5 +1,6 @@
 //! Operators and linear systems on quadrilaterals and hexahedra: assembled or matrix-free.
 
+use femtile_comm::Comm;
 use femtile_device::cpu::vector::Lanes;
 use femtile_device::{Cpu, Cuda, part};
 use femtile_fem::tensor::{CellMatrices, TensorProblem, assemble};
@@ -19,9 +20,9 @@ use crate::discretization::WeakForm;
 use crate::method::SolveDevice;
 use crate::nonlinear::MassMatrix;
 use crate::plan::Plan;
-use crate::preconditioner::{Preconditioning, without_constants};
+use crate::preconditioner::{Preconditioning, RowsOfProblem, without_constants};
 use crate::right_side::RightSide;
-use crate::system::{LinearSystem, PreconditionedOperator};
+use crate::system::{LinearSystem, PreconditionedOperator, Prepared, SystemSummary};
 use crate::{GmgStart, PreconditionerConfig, SolveError, SolverConfig, Stage, Stages};
 
 /// A device with line solves through flat cells in a precision.
@@ -189,9 +190,8 @@ impl<D: OperatorDevice> OnCells<'_, D> {
     ) -> Result<LinearSystem<'a, D>, SolveError> {
         let (matrix, system) = assembled(self.device, self.rule, problem, stages)?.into_parts();
         stages.begin(Stage::Setup)?;
-        let matrix = (matrix, system.is_pure_neumann);
         let right = RightSide::new(self.device, Space::from(problem.space()), vec![system])?;
-        LinearSystem::of_matrix(self.device, config, matrix, None, right)
+        LinearSystem::of_whole_matrix(config, matrix, None, right)
     }
 
     /// Makes the matrix-free system of the problems of all components.
@@ -218,9 +218,10 @@ impl<D: OperatorDevice> OnCells<'_, D> {
         let right = RightSide::new(device, Space::from(problem.space()), systems)?;
         stages.begin(Stage::Setup)?;
         let mut warnings = Vec::new();
-        let is_pure_neumann = right.is_pure_neumann();
+        let is_pure_neumann = right.is_pure_neumann;
+        let rows = RowsOfProblem { is_pure_neumann, ..RowsOfProblem::all(n / components) };
         let of_all = |one: Preconditioning<D>| -> Result<Preconditioning<D>, LinalgError> {
-            let (one, levels) = without_constants(device, one, n / components, is_pure_neumann)?;
+            let (one, levels) = without_constants(device, one, &rows)?;
             if components == 1 {
                 return Ok((one, levels));
             }
@@ -256,18 +257,13 @@ impl<D: OperatorDevice> OnCells<'_, D> {
         let (preconditioner, levels) = part("preconditioner", made)?;
         let geometries =
             <D as MatrixFreeDevice<f64>>::metric_evaluations(&operator, problem.space().n_cells());
-        Ok(LinearSystem {
-            operator: <D as MatrixFreeDevice<f64>>::into_operator(operator),
-            format: "matrix-free".into(),
-            format_reason: None,
-            preconditioner,
-            levels,
-            right,
-            citations: vec!["kronbichler2022"],
-            warnings,
-            geometries,
-            start,
-        })
+        let summary = SystemSummary {
+            has_full_start: start.is_some(),
+            ..SystemSummary::without_matrix(levels, geometries)
+        };
+        let operator = <D as MatrixFreeDevice<f64>>::into_operator(operator);
+        let prepared = Prepared { operator, preconditioner, summary, warnings };
+        Ok(LinearSystem { prepared, right, start, comm: Comm::alone() })
     }
 }
 

@@ -21,20 +21,22 @@ use femtile_time::implicit::{Checkpoint, Outcome};
 
 use super::distributed_equation::RankContext;
 use super::nonlinear::is_refilled;
-use super::operators::{Description, held};
-use super::run::{linear_outcome, warnings_of};
+use super::operators::held;
+use super::run::Beginning;
 use super::semidiscrete::Semidiscrete;
+use super::watch::Shown;
 use super::{Observer, Transient, TransientSolution};
-use crate::auto::Solves;
+use crate::auto::{Circumstances, Solves};
 use crate::discretization::Discretization;
 use crate::ranks::data::on_part;
-use crate::ranks::rows::{Fixed, agreed};
-use crate::ranks::system::RankUnknowns;
+use crate::ranks::device::RankDevices;
+use crate::ranks::rows::{Fixed, RankProblem, agreed};
+use crate::ranks::unknowns::RankUnknowns;
 use crate::ranks::{
-    self, GlobalUnknowns, Keepers, Layout, MeshOfRanks, MeshOnRanks, RankDevice, Ranks, device,
+    self, GlobalUnknowns, Keepers, Layout, MeshOfRanks, MeshOnRanks, RankDevice, Ranks, SolvedOnRank, device,
     global_numbers,
 };
-use crate::solution::Finished;
+use crate::solution::{Finished, Found};
 use crate::{
     CheckpointInterval, DeviceChoice, GmgOptions, MassMatrix, Solution, SolveError, SolverConfig, Stage,
     Stages,
@@ -73,7 +75,10 @@ impl<'m> Transient<'m> {
         let initial = problem.agreed(self.initial_values(&problem))?;
         let is_refilled = is_refilled(&problem) || self.mass == MassMatrix::Lumped;
         let (refilled, boxes) = match problem.is_anywhere(is_refilled)? {
-            true => (Some(self.resolved(config, &problem, &initial, (None, n_threads))?), None),
+            true => {
+                let circumstances = Circumstances::new(false, n_threads, Solves::Many);
+                (Some(self.resolved(config, &problem, &initial, circumstances)?), None)
+            }
             false => {
                 let boxed = |options: &GmgOptions| match &problem.divided {
                     Some(divided) => ranks::boxes_of_parts(&now, divided, options).map(Some),
@@ -114,8 +119,9 @@ impl<'m> Transient<'m> {
                     of_first.components = vec![global];
                     Solution::new(at_end(whole), of_first)
                 });
-                let u = unknowns.local.with_ghosts(&own)?;
-                let solution = ranks::results((at_end(&problem), divided), finished, (vec![u], &unknowns))?;
+                finished.components = vec![unknowns.local.with_ghosts(&own)?];
+                let of_rank = SolvedOnRank { finished, unknowns, is_pure_neumann: false };
+                let solution = ranks::results((at_end(&problem), divided), of_rank)?;
                 Ok(TransientSolution { solution, whole: of_first, outcome })
             }
         }
@@ -233,8 +239,12 @@ impl<'m> Run<'_, 'm> {
             let mut none = ();
             let observer = if comm.rank() == 0 { take() } else { None }.unwrap_or(&mut none);
             match device::joined(comm, opened, config)? {
-                (Some(gpu), comm) => self.on_rank((cpu, &gpu, &comm), keepers, observer, stages),
-                (None, comm) => self.on_rank((cpu, cpu, &comm), keepers, observer, stages),
+                (Some(gpu), comm) => {
+                    self.on_rank(RankDevices { cpu, device: &gpu, comm: &comm }, keepers, observer, stages)
+                }
+                (None, comm) => {
+                    self.on_rank(RankDevices { cpu, device: cpu, comm: &comm }, keepers, observer, stages)
+                }
             }
         };
         ranks::on_all(cpu, &config.ranks, work, stages)
@@ -243,25 +253,25 @@ impl<'m> Run<'_, 'm> {
     /// Runs on one rank.
     fn on_rank<D: RankDevice>(
         &self,
-        (cpu, device, comm): (&Cpu, &D, &Comm),
+        on: RankDevices<'_, D>,
         keepers: Keepers,
         observer: &mut dyn Observer,
         stages: &mut Stages<'_>,
     ) -> Result<(Finished, End), SolveError> {
         let Self { problem, layout, .. } = *self;
-        let of_rank = layout.part(problem, comm);
+        let of_rank = layout.part(problem, on.comm);
         let part = of_rank.get();
-        device::check_unknowns::<D>(comm, part.map_or(0, |part| part.n_owned))?;
+        device::check_unknowns::<D>(on.comm, part.map_or(0, |part| part.n_owned))?;
         match &self.refilled {
-            Some(refilled) => self.refilled((cpu, device, comm), part, refilled, (keepers, observer), stages),
-            None => self.kept((cpu, device, comm), part, (keepers, observer), stages),
+            Some(refilled) => self.refilled(on, part, refilled, (keepers, observer), stages),
+            None => self.kept(on, part, (keepers, observer), stages),
         }
     }
 
     /// Runs with matrices that are reassembled in time.
     fn refilled<D: RankDevice>(
         &self,
-        (cpu, device, comm): (&Cpu, &D, &Comm),
+        on: RankDevices<'_, D>,
         part: Option<&MeshPart>,
         (config, reason): &(SolverConfig, String),
         (keepers, observer): (Keepers, &mut dyn Observer),
@@ -269,75 +279,63 @@ impl<'m> Run<'_, 'm> {
     ) -> Result<(Finished, End), SolveError> {
         let Self { transient, problem, layout, .. } = *self;
         stages.begin(Stage::Assemble)?;
-        let on_part = layout.on_part(comm, (problem, self.fixed), part)?;
+        let RankDevices { device, comm, .. } = on;
+        let on_part = layout.on_part(comm, RankProblem { problem, fixed: self.fixed, part })?;
         let numbers = self.global_numbers(comm, part, &on_part.unknowns)?;
         let global = GlobalUnknowns { comm, n: problem.n_global_dofs(), unknowns: &numbers };
         let resume = self.resumed(&global)?;
-        let domain = on_part.domain((cpu, device, comm))?;
-        let from = (on_part.owned(self.initial), resume.as_ref());
-        let shown = (self.whole.unwrap_or(problem), Some(&global));
-        let (own, outcome, refilled) = transient.refilled(&domain, from, config, shown, observer, stages)?;
+        let domain = on_part.domain(on)?;
+        let from = (on_part.unknowns.of_problem(self.initial), resume.as_ref());
+        let shown = Shown { problem: self.whole.unwrap_or(problem), global: Some(&global) };
+        let (found, outcome) = transient.refilled(&domain, from, config, shown, observer, stages)?;
         drop(domain);
-        let mut warnings = self.whole.unwrap_or(problem).warnings.clone();
-        warnings.extend(refilled.warnings);
-        let described = Description {
-            parts: refilled.parts,
-            config: refilled.config,
-            preconditioner_reason: reason.clone(),
-            warnings,
-        };
-        let end = (own, outcome, on_part.unknowns);
-        let (mut finished, end) = self.ended((device, &global), described, end, keepers)?;
-        finished.nonlinear = refilled.report;
-        Ok((finished, end))
+        self.ended((device, &global), (found, reason), (outcome, on_part.unknowns), keepers)
     }
 
     /// Runs with operators that are kept for each shift.
     fn kept<D: RankDevice>(
         &self,
-        (cpu, device, comm): (&Cpu, &D, &Comm),
+        on: RankDevices<'_, D>,
         part: Option<&MeshPart>,
         (keepers, observer): (Keepers, &mut dyn Observer),
         stages: &mut Stages<'_>,
     ) -> Result<(Finished, End), SolveError> {
         let Self { transient, problem, config, .. } = *self;
+        let RankDevices { device, comm, .. } = on;
         let on_part = on_part(comm, (problem, &self.fixed.winners), part)?;
-        let of = RankContext { run: self, cpu, device, comm, part, on_part: on_part.as_ref() };
+        let of = RankContext { run: self, on, part, on_part: on_part.as_ref() };
         let memory = transient.resume.as_ref().map_or(&[][..], |state| &state.memory);
         let first = (transient.start, transient.first_shift());
         let (mut equation, described) = Semidiscrete::on_rank(of, first, memory, stages)?;
         let unknowns = &equation.operators.unknowns;
         let numbers = self.global_numbers(comm, part, unknowns)?;
         let global = GlobalUnknowns { comm, n: problem.n_global_dofs(), unknowns: &numbers };
-        let initial = unknowns.owned.iter().map(|&unknown| self.initial[unknown as usize]).collect();
-        let mut u = Buffer::from_vec(device, initial).map_err(LinalgError::from)?;
+        let mut u = Buffer::from_vec(device, unknowns.of_problem(self.initial)).map_err(LinalgError::from)?;
         equation.impose(transient.start, &mut u)?;
         let resume = self.resumed(&global)?;
-        let shown = (self.whole.unwrap_or(problem), config, Some(&global));
-        let from = (u, resume.as_ref());
-        let (own, outcome) = transient.integrate_from(from, &mut equation, shown, observer, stages)?;
-        let mut warnings = self.whole.unwrap_or(problem).warnings.clone();
-        warnings.extend(described.warnings);
-        warnings.extend(warnings_of(&outcome));
-        let described = Description { warnings, ..described };
-        self.ended((device, &global), described, (own, outcome, equation.operators.unknowns), keepers)
+        let shown = Shown { problem: self.whole.unwrap_or(problem), global: Some(&global) };
+        let from = Beginning { initial: u, resume: resume.as_ref(), time_limit: config.time_limit };
+        let (own, outcome) = transient.integrate(from, &mut equation, shown, observer, stages)?;
+        let reason = described.preconditioner_reason.clone();
+        let found = described.found(own, &outcome);
+        self.ended((device, &global), (found, &reason), (outcome, equation.operators.unknowns), keepers)
     }
 
     /// Gathers the result of a run.
     fn ended<D: RankDevice>(
         &self,
         (device, global): (&D, &GlobalUnknowns<'_>),
-        described: Description,
-        (own, outcome, unknowns): (Vec<f64>, Outcome, RankUnknowns),
+        (mut found, reason): (Found, &str),
+        (outcome, unknowns): (Outcome, RankUnknowns),
         keepers: Keepers,
     ) -> Result<(Finished, End), SolveError> {
+        let own = found.components.pop().unwrap_or_default();
         let all = match self.is_whole {
             true => global.gather(&own, self.layout.keepers(keepers))?,
             false => Vec::new(),
         };
-        let Description { parts, config, preconditioner_reason: reason, warnings } = described;
-        let done = (Vec::new(), linear_outcome(&outcome));
-        let mut finished = Finished::of_parts(device, &config, done, parts, [D::REASON, &reason], warnings);
+        let found = found.after(&self.whole.unwrap_or(self.problem).warnings);
+        let mut finished = Finished::new(device, found, [D::REASON, reason]);
         finished.ranks = Some(self.layout.used(unknowns.halo())?);
         finished.set_devices(device::devices(global.comm, device)?);
         finished.cite(self.transient.scheme.citations());

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use femtile_comm::Comm;
-use femtile_device::{Buffer, Cpu};
+use femtile_device::Buffer;
 use femtile_fem::Constraints;
 use femtile_mesh::partition::MeshPart;
 
@@ -18,17 +18,17 @@ use super::semidiscrete::{First, Semidiscrete};
 use super::shifted_solver::Shared;
 use crate::auto::Solves;
 use crate::discretization::Discretization;
-use crate::ranks::rows::agreed;
-use crate::ranks::system::{DistributedSystem, RankUnknowns};
+use crate::ranks::device::RankDevices;
+use crate::ranks::rows::{RankProblem, agreed};
+use crate::ranks::unknowns::{RankSystem, RankUnknowns, given_at_owned};
 use crate::ranks::{self, RankDevice};
+use crate::system::Prepared;
 use crate::{GmgOptions, OperatorKind, Silent, SolveError, SolverConfig, Stage, Stages};
 
 /// A rank's part and devices, from which operators and loads are made.
 pub(super) struct RankContext<'a, 'm, D> {
     pub run: &'a Run<'a, 'm>,
-    pub cpu: &'a Cpu,
-    pub device: &'a D,
-    pub comm: &'a Comm,
+    pub on: RankDevices<'a, D>,
     /// None if the rank owns no node.
     pub part: Option<&'a MeshPart>,
     /// The problem on the part.
@@ -42,10 +42,10 @@ impl<'m, D: RankDevice> RankContext<'_, 'm, D> {
         problem: &Discretization<'m>,
         config: &SolverConfig,
         stages: &mut Stages<'_>,
-    ) -> Result<DistributedSystem<D>, SolveError> {
+    ) -> Result<RankSystem<D>, SolveError> {
         let fixed = self.run.fixed.of(problem)?;
-        let devices = (self.cpu, self.device, self.comm);
-        self.run.layout.system(devices, (problem, &fixed), self.part, config, stages)
+        let of = RankProblem { problem, fixed: &fixed, part: self.part };
+        self.run.layout.system(self.on, of, config, stages)
     }
 
     /// Chooses the preconditioner for a shift; returns the settings with it, and the reason.
@@ -58,30 +58,41 @@ impl<'m, D: RankDevice> RankContext<'_, 'm, D> {
         Ok((of_shift.config, of_shift.reason))
     }
 
-    /// Makes the system of stages with a shift, from the matrices in `terms` if there are any. Collective.
+    /// Makes the operator of stages with a shift and its preconditioner, from the matrices in `terms` if there are any.
+    /// Collective.
     fn of_shift(
         &self,
         terms: Option<&RankTerms<D>>,
         (shift, unknowns): (f64, &RankUnknowns),
         config: &SolverConfig,
         stages: &mut Stages<'_>,
-    ) -> Result<DistributedSystem<D>, SolveError> {
-        if let Some(terms) = terms {
-            return terms.system(self, (shift, unknowns), config);
+    ) -> Result<Prepared<D>, SolveError> {
+        match terms {
+            Some(terms) => terms.of_shift(self, (shift, unknowns), config),
+            None => self.operator(&held(self.run.problem, shift), config, stages),
         }
-        self.system(&held(self.run.problem, shift), config, stages)
+    }
+
+    /// Makes the operator of a problem on the mesh of the run, and its preconditioner. Collective.
+    fn operator(
+        &self,
+        problem: &Discretization<'m>,
+        config: &SolverConfig,
+        stages: &mut Stages<'_>,
+    ) -> Result<Prepared<D>, SolveError> {
+        Ok(self.system(problem, config, stages)?.system.prepared)
     }
 
     /// Evaluates the load of the source on the part at a given time. Collective.
     fn source_at(&self, time: f64) -> Result<Vec<f64>, SolveError> {
         let evaluated = self.on_part.map(|on_part| self.placed(source_at(on_part, time)));
-        Ok(agreed(self.comm, evaluated.transpose())?.unwrap_or_default())
+        Ok(agreed(self.on.comm, evaluated.transpose())?.unwrap_or_default())
     }
 
     /// Evaluates the boundary load and the Dirichlet values on the part at a given time. Collective.
     fn boundary_at(&self, time: f64) -> Result<(Vec<f64>, Constraints), SolveError> {
         let evaluated = self.on_part.map(|on_part| self.placed(boundary_at(on_part, time)));
-        let evaluated = agreed(self.comm, evaluated.transpose())?;
+        let evaluated = agreed(self.on.comm, evaluated.transpose())?;
         Ok(evaluated.unwrap_or_else(|| (Vec::new(), Constraints::none(0))))
     }
 
@@ -134,21 +145,20 @@ impl<'a, 'm, D: RankDevice> Semidiscrete<D, OfRank<'a, 'm, D>> {
         let plain = plain(&of.chosen(basis)?.0);
         let mut silent = Silent;
         let mut quiet = Stages::new(&mut silent);
-        let of_mass = of.system(&mass(problem), &plain, &mut quiet)?;
+        let RankSystem { system: of_mass, unknowns } = of.system(&mass(problem), &plain, &mut quiet)?;
         let mass_of_norms = match mass_of_norms(problem) {
-            Some(unit) => Some(Arc::from(of.system(&unit, &plain, &mut quiet)?.operator)),
+            Some(unit) => Some(Arc::from(of.operator(&unit, &plain, &mut quiet)?.operator)),
             None => None,
         };
         let (config, preconditioner_reason) = of.chosen(made.shift)?;
         let terms = RankTerms::new(&of, stages)?;
-        let first = of.of_shift(terms.as_ref(), (made.shift, &of_mass.unknowns), &config, stages)?;
-        let DistributedSystem { operator, preconditioner, parts, warnings, unknowns, .. } = first;
-        let (operator, preconditioner) = (Arc::from(operator), Arc::from(preconditioner));
-        let shifted = Shifted { shift: made.shift, operator, preconditioner };
+        let mut first = of.of_shift(terms.as_ref(), (made.shift, &unknowns), &config, stages)?;
+        let warnings = std::mem::take(&mut first.warnings);
+        let (shifted, parts) = first.at_shift(made.shift);
         // On a part without the cells concerned, data may not depend on time.
-        let in_time = of.comm.any([problem.sources[0].uses_time(), has_boundary_in_time(problem)])?;
+        let in_time = of.on.comm.any([problem.sources[0].uses_time(), has_boundary_in_time(problem)])?;
         let operators = OfRank { of, unknowns, terms, plain, basis, in_time, source: None };
-        let mass = Arc::from(of_mass.operator);
+        let mass = Arc::from(of_mass.prepared.operator);
         let first = First { mass, mass_of_norms, shifted, config: config.clone() };
         let system = Self::new(operators, first, (time, basis), &memory)?;
         Ok((system, Description { parts, config, preconditioner_reason, warnings }))
@@ -157,11 +167,11 @@ impl<'a, 'm, D: RankDevice> Semidiscrete<D, OfRank<'a, 'm, D>> {
 
 impl<D: RankDevice> Operators<D> for OfRank<'_, '_, D> {
     fn device(&self) -> &D {
-        self.of.device
+        self.of.on.device
     }
 
     fn comm(&self) -> &Comm {
-        self.of.comm
+        self.of.on.comm
     }
 
     fn is_definite(&self) -> bool {
@@ -189,7 +199,7 @@ impl<D: RankDevice> Operators<D> for OfRank<'_, '_, D> {
     fn stiffness(&self, _: &SolverConfig) -> Result<Stiffness<D>, SolveError> {
         let mut silent = Silent;
         let natural = natural(self.of.run.problem, self.basis);
-        let made = self.of.system(&natural, &self.plain, &mut Stages::new(&mut silent))?;
+        let made = self.of.operator(&natural, &self.plain, &mut Stages::new(&mut silent))?;
         Ok(Stiffness { operator: Arc::from(made.operator), offset: self.basis })
     }
 
@@ -200,15 +210,14 @@ impl<D: RankDevice> Operators<D> for OfRank<'_, '_, D> {
     fn source(&mut self, time: f64) -> Result<Option<&Buffer<f64, D>>, SolveError> {
         if self.in_time[0] || self.source.is_none() {
             let own = self.unknowns.local.restrict_to_owned(&self.of.source_at(time)?);
-            self.source = Some(Buffer::from_vec(self.of.device, own)?);
+            self.source = Some(Buffer::from_vec(self.of.on.device, own)?);
         }
         Ok(self.source.as_ref())
     }
 
     fn boundary(&self, time: f64) -> Result<(Vec<f64>, Constraints), SolveError> {
         let (load, constraints) = self.of.boundary_at(time)?;
-        let owned = self.unknowns.local.owned();
-        let given = |row: usize| constraints.value(owned[row] as usize);
-        Ok((self.unknowns.local.restrict_to_owned(&load), Constraints::of_values(owned.len(), given)))
+        let local = &self.unknowns.local;
+        Ok((local.restrict_to_owned(&load), given_at_owned(local.owned(), &constraints)))
     }
 }

@@ -2,22 +2,25 @@
 
 use std::sync::Arc;
 
-use femtile_comm::Comm;
-use femtile_device::{Buffer, Cpu, Cuda};
+use femtile_comm::{Comm, OwnedRows};
+use femtile_device::{Buffer, Cpu};
 use femtile_fem::{BoundaryCondition, Coefficient, Constraints};
 use femtile_linalg::{LinearOperator, Preconditioner};
 use femtile_sparse::Csr;
+use femtile_time::implicit::Outcome;
 
 use super::data::{boundary_at, has_boundary_in_time};
+use super::run::{linear_outcome, warnings_of};
 use super::shifted_solver::Shared;
 use super::source::SourceLoad;
 use crate::auto::{Circumstances, Solves};
 use crate::capacity::plus_capacity;
 use crate::discretization::{Discretization, ProblemData};
-use crate::format::{Formatted, citations_of, formatted};
+use crate::format::{Formatted, formatted};
 use crate::nonlinear::lump;
-use crate::preconditioner::preconditioner;
-use crate::system::{LinearSystem, SystemSummary};
+use crate::preconditioner::RowsOfProblem;
+use crate::solution::Found;
+use crate::system::{Prepared, SystemSummary};
 use crate::tensor::OperatorDevice;
 use crate::{OperatorKind, PreconditionerConfig, Silent, SolveError, SolverConfig, Stages};
 
@@ -34,6 +37,14 @@ pub(super) struct Shifted<D: OperatorDevice> {
     /// $a M + K$, with unit rows and columns at Dirichlet unknowns.
     pub operator: Operator<D>,
     pub preconditioner: Arc<dyn Preconditioner<f64, D>>,
+}
+
+impl<D: OperatorDevice> Prepared<D> {
+    /// Takes the operator of stages with a shift, and what a report says of it.
+    pub(super) fn at_shift(self, shift: f64) -> (Shifted<D>, SystemSummary) {
+        let (operator, preconditioner) = (Arc::from(self.operator), Arc::from(self.preconditioner));
+        (Shifted { shift, operator, preconditioner }, self.summary)
+    }
 }
 
 /// Data from which the operators of all shifts are made.
@@ -147,8 +158,6 @@ impl<D: OperatorDevice> Operators<D> for OfOneRank<'_, '_, D> {
 pub(super) struct Workshop<'a, 'm, D: OperatorDevice> {
     pub cpu: &'a Cpu,
     pub device: &'a D,
-    /// The GPU, if the device is one.
-    pub opened: Option<&'a Cuda>,
     pub problem: &'a Discretization<'m>,
     /// Whether the mass matrix is lumped; all operators are matrices then.
     pub is_lumped: bool,
@@ -163,12 +172,27 @@ pub(super) struct Description {
     pub warnings: Vec<String>,
 }
 
+impl Description {
+    /// Describes a run that ended with values at the owned unknowns.
+    pub fn found(self, values: Vec<f64>, outcome: &Outcome) -> Found {
+        let mut warnings = self.warnings;
+        warnings.extend(warnings_of(outcome));
+        Found {
+            components: vec![values],
+            outcome: linear_outcome(outcome),
+            summary: self.parts,
+            config: self.config,
+            warnings,
+            nonlinear: None,
+        }
+    }
+}
+
 impl<'m, D: OperatorDevice> Workshop<'_, 'm, D> {
     /// Chooses the preconditioner for a shift, unless the settings name one, and returns the reason as well.
     pub fn choose(&self, shift: f64, config: &SolverConfig) -> Result<(SolverConfig, String), SolveError> {
         let variant = self.held(shift);
-        let circumstances = Circumstances::new(self.opened.is_some(), self.cpu.threads(), Solves::Many);
-        let weak = variant.weak_form_for(config, circumstances)?;
+        let weak = variant.weak_form_for(config, Circumstances::on(self.cpu, self.device, Solves::Many))?;
         Ok((weak.config().clone(), weak.preconditioner_reason().to_owned()))
     }
 
@@ -306,28 +330,16 @@ impl<'m, D: OperatorDevice> Workshop<'_, 'm, D> {
     ) -> Result<(Shifted<D>, SystemSummary), SolveError> {
         match terms {
             Terms::Matrices { stiffness, mass, offset } => {
-                let mut matrix = stiffness.combined(1.0, mass, shift - offset)?;
+                let matrix = stiffness.combined(1.0, mass, shift - offset)?;
+                if let Some(preconditioner) = kept {
+                    let Formatted { operator, format, reason } = formatted(matrix, config, Solves::Many)?;
+                    let parts = SystemSummary::of_matrix(format, reason, Vec::new());
+                    return Ok((Shifted { shift, operator: Arc::from(operator), preconditioner }, parts));
+                }
                 let mesh = self.problem.space.is_none().then_some(self.problem.mesh);
-                let (preconditioner, levels) = match kept {
-                    Some(kept) => (kept, Vec::new()),
-                    None => {
-                        let of = &config.preconditioner;
-                        let mut warnings = Vec::new();
-                        let (made, levels) =
-                            preconditioner(self.device, of, mesh, &mut matrix, &mut warnings)?;
-                        (Arc::from(made), levels)
-                    }
-                };
-                let Formatted { operator, format, reason } = formatted(matrix, config, Solves::Many)?;
-                let parts = SystemSummary {
-                    format: format.name(),
-                    format_reason: Some(reason),
-                    citations: citations_of(format, &levels),
-                    levels,
-                    geometries: Vec::new(),
-                    has_full_start: false,
-                };
-                Ok((Shifted { shift, operator: Arc::from(operator), preconditioner }, parts))
+                let rows = RowsOfProblem { mesh, ..RowsOfProblem::all(matrix.n_rows()) };
+                let made = Prepared::of_matrix(config, OwnedRows::whole(matrix)?, &rows, Solves::Many)?;
+                Ok(made.at_shift(shift))
             }
             Terms::Cells => {
                 let of_operator = without_preconditioner(config);
@@ -345,11 +357,10 @@ impl<'m, D: OperatorDevice> Workshop<'_, 'm, D> {
         config: &SolverConfig,
         stages: &mut Stages<'_>,
     ) -> Result<(Preconditioned<D>, SystemSummary), SolveError> {
-        let weak = of.weak_form(config, self.opened, self.cpu.threads())?;
+        let weak = of.weak_form_for(config, Circumstances::on(self.cpu, self.device, Solves::Many))?;
         let system = weak.system((self.cpu, self.device), stages)?;
-        let parts = system.parts();
-        let LinearSystem { operator, preconditioner, .. } = system;
-        Ok(((Arc::from(operator), Arc::from(preconditioner)), parts))
+        let Prepared { operator, preconditioner, summary, .. } = system.prepared;
+        Ok(((Arc::from(operator), Arc::from(preconditioner)), summary))
     }
 
     /// Assembles the matrix of a problem.
@@ -360,7 +371,7 @@ impl<'m, D: OperatorDevice> Workshop<'_, 'm, D> {
         stages: &mut Stages<'_>,
     ) -> Result<Csr<f64, D>, SolveError> {
         let config = SolverConfig { operator: OperatorKind::Assembled, ..without_preconditioner(config) };
-        let weak = of.weak_form(&config, self.opened, self.cpu.threads())?;
+        let weak = of.weak_form_for(&config, Circumstances::on(self.cpu, self.device, Solves::Many))?;
         weak.matrix(self.device, stages)
     }
 

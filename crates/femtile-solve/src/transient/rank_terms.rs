@@ -1,15 +1,15 @@
 //! The matrices of linear elements on a rank, from which those of all shifts are combined.
 
-use std::sync::Arc;
-
 use femtile_sparse::Csr;
 
 use super::distributed_equation::RankContext;
 use super::operators::{held, held_mass};
+use crate::auto::Solves;
 use crate::discretization::Discretization;
 use crate::ranks::RankDevice;
-use crate::ranks::rows::{assembled, nothing};
-use crate::ranks::system::{DistributedSystem, RankUnknowns};
+use crate::ranks::rows::{RankProblem, assembled, nothing};
+use crate::ranks::unknowns::RankUnknowns;
+use crate::system::Prepared;
 use crate::{SolveError, SolverConfig, Stages};
 
 /// $K$ and $M$ on the part of a rank, of one pattern, both with unit rows and columns at Dirichlet unknowns.
@@ -34,27 +34,20 @@ impl<D: RankDevice> RankTerms<D> {
             let mass = stiffness.with_values(mass?.into_values())?;
             Ok(Self { stiffness, mass })
         });
-        let [is_missing] = of.comm.any([here.is_err()])?;
+        let [is_missing] = of.on.comm.any([here.is_err()])?;
         Ok(here.ok().filter(|_| !is_missing))
     }
 
-    /// Makes the system of stages with a shift. Collective.
-    pub fn system(
+    /// Makes the operator of stages with a shift, and its preconditioner. Collective.
+    pub fn of_shift(
         &self,
         of: &RankContext<'_, '_, D>,
         (shift, unknowns): (f64, &RankUnknowns),
         config: &SolverConfig,
-    ) -> Result<DistributedSystem<D>, SolveError> {
+    ) -> Result<Prepared<D>, SolveError> {
         let n_owned = unknowns.owned.len();
-        let matrix = of.device.divide(self.stiffness.combined(1.0, &self.mass, shift)?, n_owned)?;
-        let unknowns = RankUnknowns::new(unknowns.owned.clone(), Arc::clone(&unknowns.local));
-        DistributedSystem::of_matrix(
-            of.device,
-            config,
-            (matrix, Vec::new()),
-            unknowns,
-            of.run.problem.n_global_dofs(),
-        )
+        let matrix = of.on.device.divide(self.stiffness.combined(1.0, &self.mass, shift)?, n_owned)?;
+        Prepared::of_matrix(config, matrix, &unknowns.rows(), Solves::Many)
     }
 }
 
@@ -66,7 +59,10 @@ fn matrix<D: RankDevice>(
 ) -> Result<Csr<f64, D>, SolveError> {
     let fixed = of.run.fixed.of(problem)?;
     match of.part {
-        Some(part) => Ok(assembled(of.device, (problem, &fixed), part, stages)?.matrix),
-        None => Ok(nothing(of.device)?),
+        Some(part) => {
+            let of_rank = RankProblem { problem, fixed: &fixed, part: of.part };
+            Ok(assembled(of.on.device, of_rank, part, stages)?.matrix)
+        }
+        None => Ok(nothing(of.on.device)?),
     }
 }

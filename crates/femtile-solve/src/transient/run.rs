@@ -1,6 +1,6 @@
 //! A time-dependent run, from the problem to the solution at the end.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use femtile_device::{Buffer, Cpu, Cuda};
 use femtile_linalg::krylov::Stop as KrylovStop;
@@ -9,16 +9,17 @@ use femtile_time::implicit::{Checkpoint, Integrator, Outcome, Scheme, SemiDiscre
 
 use super::data::nodal_values;
 use super::nonlinear::{self, Nonlinear};
-use super::operators::{Description, Workshop};
+use super::operators::Workshop;
 use super::semidiscrete::Semidiscrete;
-use super::watch::Watch;
+use super::watch::{Shown, Watch};
 use super::{Observer, Transient, TransientSolution};
+use crate::auto::{Circumstances, Solves};
 use crate::check::check_cells;
-use crate::device::{Choice, Chosen};
+use crate::device::{Choice, Chosen, ProblemOnDevice};
 use crate::discretization::Discretization;
-use crate::nonlinear::{Derivatives, Domain, FORMAT_REASON, NonlinearReport, resolved, typical};
-use crate::ranks::{self, GlobalUnknowns, RankDevice};
-use crate::solution::Finished;
+use crate::nonlinear::{Derivatives, Domain, Typical, resolved, typical};
+use crate::ranks::{self, RankDevice};
+use crate::solution::{Finished, Found};
 use crate::system::SystemSummary;
 use crate::tensor::OperatorDevice;
 use crate::{DeviceChoice, MassMatrix, Solution, SolveError, SolverConfig, Stage, Stages};
@@ -44,23 +45,23 @@ impl<'m> Transient<'m> {
         let work = (problem.n_dofs(), self.steps.expected());
         let Choice { device, mut reason } = config.device.choose_for_steps(opened, work, cpu.threads());
         let mut warnings = problem.warnings.clone();
-        let (finished, outcome) = match device {
-            Chosen::Cuda(cuda) => {
-                let cuda = config.device.with_overflow(&cuda);
-                let on_gpu = (cpu, &cuda, Some(&cuda));
-                match self.run_on(on_gpu, config, (&problem, &reason, &warnings), observer, stages) {
-                    Err(error) if config.device == DeviceChoice::Auto && error.is_device_trouble() => {
-                        reason = error.to_string();
-                        warnings.push(format!("solved on the CPU: {reason}"));
-                        let on_cpu = (cpu, cpu, None);
-                        self.run_on(on_cpu, config, (&problem, &reason, &warnings), observer, stages)?
-                    }
-                    done => done?,
+        let mut done = None;
+        if let Chosen::Cuda(cuda) = device {
+            let device = &config.device.with_overflow(&cuda);
+            let of = ProblemOnDevice { cpu, device, reason: &reason, problem: &problem, warnings: &warnings };
+            match self.run_on(&of, config, observer, stages) {
+                Err(error) if config.device == DeviceChoice::Auto && error.is_device_trouble() => {
+                    reason = error.to_string();
+                    warnings.push(format!("solved on the CPU: {reason}"));
                 }
+                ran => done = Some(ran?),
             }
-            Chosen::Cpu => {
-                self.run_on((cpu, cpu, None), config, (&problem, &reason, &warnings), observer, stages)?
-            }
+        }
+        let of =
+            ProblemOnDevice { cpu, device: cpu, reason: &reason, problem: &problem, warnings: &warnings };
+        let (finished, outcome) = match done {
+            Some(done) => done,
+            None => self.run_on(&of, config, observer, stages)?,
         };
         let solution = Solution::new(problem.at_time(outcome.time), finished);
         Ok(TransientSolution { solution, whole: None, outcome })
@@ -91,33 +92,32 @@ impl<'m> Transient<'m> {
 
     fn run_on<D: RankDevice>(
         &self,
-        (cpu, device, opened): (&Cpu, &D, Option<&Cuda>),
+        of: &ProblemOnDevice<'_, 'm, D>,
         config: &SolverConfig,
-        (problem, reason, warnings): (&Discretization<'m>, &str, &[String]),
         observer: &mut dyn Observer,
         stages: &mut Stages<'_>,
     ) -> Result<(Finished, Outcome), SolveError> {
+        let &ProblemOnDevice { cpu, device, reason, problem, warnings } = of;
         let initial = self.initial_values(problem)?;
         self.check_mass(problem)?;
         if nonlinear::is_refilled(problem) {
-            let at = (initial, warnings);
-            return self.run_refilled((cpu, device, opened), config, (problem, reason, at), observer, stages);
+            return self.run_refilled(of, initial, config, observer, stages);
         }
         let is_lumped = self.mass == MassMatrix::Lumped;
         let config = &self.mass.settings(config)?;
-        let workshop = Workshop { cpu, device, opened, problem, is_lumped };
+        let workshop = Workshop { cpu, device, problem, is_lumped };
         let first = (self.start, self.first_shift());
         let memory = self.resume.as_ref().map_or(&[][..], |checkpoint| &checkpoint.memory);
         let (mut system, description) = Semidiscrete::on_one_rank(workshop, config, first, memory, stages)?;
         let mut u = Buffer::from_vec(device, initial)?;
         system.impose(self.start, &mut u)?;
-        let (values, outcome) = self.integrate(u, &mut system, (problem, config), observer, stages)?;
-        let mut warnings = warnings.to_vec();
-        warnings.extend(warnings_of(&outcome));
-        let Description { parts, config, preconditioner_reason, .. } = description;
-        let done = (vec![values], linear_outcome(&outcome));
-        let reasons = [reason, &preconditioner_reason];
-        let mut finished = Finished::of_parts(device, &config, done, parts, reasons, warnings);
+        let resume = self.resume.as_deref();
+        let from = Beginning { initial: u, resume, time_limit: config.time_limit };
+        let shown = Shown { problem, global: None };
+        let (values, outcome) = self.integrate(from, &mut system, shown, observer, stages)?;
+        let preconditioner_reason = description.preconditioner_reason.clone();
+        let found = description.found(values, &outcome).after(warnings);
+        let mut finished = Finished::new(device, found, [reason, &preconditioner_reason]);
         finished.cite(self.scheme.citations());
         Ok((finished, outcome))
     }
@@ -125,26 +125,20 @@ impl<'m> Transient<'m> {
     /// Runs a problem whose matrices are reassembled in time.
     fn run_refilled<D: RankDevice>(
         &self,
-        (cpu, device, opened): (&Cpu, &D, Option<&Cuda>),
+        &ProblemOnDevice { cpu, device, reason, problem, warnings }: &ProblemOnDevice<'_, 'm, D>,
+        initial: Vec<f64>,
         config: &SolverConfig,
-        (problem, reason, (initial, warnings)): (&Discretization<'m>, &str, (Vec<f64>, &[String])),
         observer: &mut dyn Observer,
         stages: &mut Stages<'_>,
     ) -> Result<(Finished, Outcome), SolveError> {
         stages.begin(Stage::Assemble)?;
-        let (config, preconditioner_reason) =
-            self.resolved(config, problem, &initial, (opened, cpu.threads()))?;
+        let circumstances = Circumstances::on(cpu, device, Solves::Many);
+        let (config, preconditioner_reason) = self.resolved(config, problem, &initial, circumstances)?;
         let domain = Domain::whole(device, problem);
         let from = (initial, self.resume.as_deref());
-        let shown = (problem, None);
-        let (values, outcome, refilled) = self.refilled(&domain, from, &config, shown, observer, stages)?;
-        let mut warnings = warnings.to_vec();
-        warnings.extend(refilled.warnings);
-        let done = (vec![values], linear_outcome(&outcome));
-        let reasons = [reason, &preconditioner_reason];
-        let mut finished =
-            Finished::of_parts(device, &refilled.config, done, refilled.parts, reasons, warnings);
-        finished.nonlinear = refilled.report;
+        let shown = Shown { problem, global: None };
+        let (found, outcome) = self.refilled(&domain, from, &config, shown, observer, stages)?;
+        let mut finished = Finished::new(device, found.after(warnings), [reason, &preconditioner_reason]);
         finished.cite(self.scheme.citations());
         Ok((finished, outcome))
     }
@@ -156,12 +150,13 @@ impl<'m> Transient<'m> {
         config: &SolverConfig,
         problem: &Discretization<'m>,
         initial: &[f64],
-        gpu: (Option<&Cuda>, usize),
+        circumstances: Circumstances,
     ) -> Result<(SolverConfig, String), SolveError> {
         let config = &self.mass.settings(config)?;
         crate::nonlinear::check(config, problem)?;
-        let at = ((typical(problem, initial)?, self.start), self.initial_shift());
-        resolved(config, problem, at, gpu)
+        let unknown = typical(problem, initial)?;
+        let at = Typical { unknown, time: self.start, shift: self.initial_shift() };
+        resolved(config, problem, at, circumstances)
     }
 
     /// Integrates a problem whose matrices are reassembled from its initial values at the owned unknowns; returns the last ones.
@@ -171,10 +166,10 @@ impl<'m> Transient<'m> {
         domain: &Domain<'_, D>,
         (initial, resume): (Vec<f64>, Option<&Checkpoint>),
         config: &SolverConfig,
-        (shown, global): (&Discretization<'m>, Option<&GlobalUnknowns<'_>>),
+        shown: Shown<'_, 'm>,
         observer: &mut dyn Observer,
         stages: &mut Stages<'_>,
-    ) -> Result<(Vec<f64>, Outcome, Refilled), SolveError> {
+    ) -> Result<(Found, Outcome), SolveError> {
         let derivatives = Derivatives::of(domain, config.nonlinear.method)?;
         let mut system = Nonlinear::new(domain, &derivatives, config, (self.start, self.mass))?;
         if let Some(checkpoint) = &self.resume {
@@ -182,25 +177,25 @@ impl<'m> Transient<'m> {
         }
         let mut u = Buffer::from_vec(domain.device, initial)?;
         system.impose(self.start, &mut u)?;
-        let from = (u, resume);
-        let (values, outcome) =
-            self.integrate_from(from, &mut system, (shown, config, global), observer, stages)?;
+        let from = Beginning { initial: u, resume, time_limit: config.time_limit };
+        let (values, outcome) = self.integrate(from, &mut system, shown, observer, stages)?;
         let mut warnings = std::mem::take(&mut system.equation().linear.warnings);
         warnings.extend(warnings_of(&outcome));
         if matches!(outcome.stop, Stop::SolverFailed) {
             warnings.extend(system.failure.take());
         }
-        let report = system.report();
-        let parts = SystemSummary {
-            format: "csr".into(),
-            format_reason: Some(FORMAT_REASON.into()),
-            levels: std::mem::take(&mut system.equation().linear.levels),
-            citations: if report.is_some() { vec!["eisenstat1996"] } else { Vec::new() },
-            geometries: Vec::new(),
-            has_full_start: false,
+        let nonlinear = system.report();
+        let citations = if nonlinear.is_some() { vec!["eisenstat1996"] } else { Vec::new() };
+        let levels = std::mem::take(&mut system.equation().linear.levels);
+        let found = Found {
+            components: vec![values],
+            outcome: linear_outcome(&outcome),
+            summary: SystemSummary::of_refilled_matrix(levels, citations),
+            config: system.equation().linear.config().clone(),
+            warnings,
+            nonlinear,
         };
-        let config = system.equation().linear.config().clone();
-        Ok((values, outcome, Refilled { parts, warnings, config, report }))
+        Ok((found, outcome))
     }
 
     /// Refuses a mass matrix that the elements or the capacity do not have.
@@ -213,25 +208,12 @@ impl<'m> Transient<'m> {
         Ok(())
     }
 
-    /// Integrates an equation from its initial values; returns the last values.
-    fn integrate<D: OperatorDevice, S: SemiDiscrete<D, Error = SolveError>>(
+    /// Integrates an equation from its initial values at the owned unknowns; returns the last values. Collective.
+    pub(super) fn integrate<D: OperatorDevice, S: SemiDiscrete<D, Error = SolveError>>(
         &self,
-        initial: Buffer<f64, D>,
+        Beginning { initial, resume, time_limit }: Beginning<'_, D>,
         system: &mut S,
-        (problem, config): (&Discretization<'m>, &SolverConfig),
-        observer: &mut dyn Observer,
-        stages: &mut Stages<'_>,
-    ) -> Result<(Vec<f64>, Outcome), SolveError> {
-        let from = (initial, self.resume.as_deref());
-        self.integrate_from(from, system, (problem, config, None), observer, stages)
-    }
-
-    /// As [`Transient::integrate`], on one of several ranks.
-    pub(super) fn integrate_from<D: OperatorDevice, S: SemiDiscrete<D, Error = SolveError>>(
-        &self,
-        (initial, resume): (Buffer<f64, D>, Option<&Checkpoint>),
-        system: &mut S,
-        (problem, config, global): (&Discretization<'m>, &SolverConfig, Option<&GlobalUnknowns<'_>>),
+        shown: Shown<'_, 'm>,
         observer: &mut dyn Observer,
         stages: &mut Stages<'_>,
     ) -> Result<(Vec<f64>, Outcome), SolveError> {
@@ -244,14 +226,13 @@ impl<'m> Transient<'m> {
         let mut watch = Watch {
             observer,
             progress: stages.progress(),
-            problem,
+            shown,
             frames: self.frames.iter().copied().enumerate().collect(),
             checkpoints: self.checkpoints.map(|interval| (interval, self.fingerprint)),
             last_checkpoint: Instant::now(),
             span: (self.start, self.end),
-            deadline: config.time_limit.map(|limit| (Instant::now(), limit)),
+            deadline: time_limit.map(|limit| (Instant::now(), limit)),
             scratch,
-            global,
         };
         watch.begin(integrator.time(), integrator.values())?;
         let outcome = integrator.run(system, &mut watch)?;
@@ -292,14 +273,13 @@ impl<'m> Transient<'m> {
     }
 }
 
-/// How matrices were reassembled in a run.
-pub(super) struct Refilled {
-    pub parts: SystemSummary,
-    pub warnings: Vec<String>,
-    /// The settings with the method of the linear solves.
-    pub config: SolverConfig,
-    /// None if stages are linear.
-    pub report: Option<NonlinearReport>,
+/// Where an integration begins.
+pub(super) struct Beginning<'a, D: OperatorDevice> {
+    /// The values at the owned unknowns.
+    pub initial: Buffer<f64, D>,
+    /// The checkpoint that the run goes on from, if there is one.
+    pub resume: Option<&'a Checkpoint>,
+    pub time_limit: Option<Duration>,
 }
 
 /// Refuses cells and components that time-dependent problems do not support.

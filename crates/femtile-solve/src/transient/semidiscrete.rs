@@ -79,7 +79,7 @@ impl<'a, 'm, D: OperatorDevice> Semidiscrete<D, OfOneRank<'a, 'm, D>> {
         let mass = workshop.mass(&terms, &config, stages)?;
         let mass_of_norms = workshop.mass_of_norms(&terms, &config, stages)?;
         let (shifted, parts) = workshop.shifted(&terms, made.shift, &config, None, stages)?;
-        let source = SourceLoad::new(workshop.device, workshop.opened, workshop.problem, time)?;
+        let source = SourceLoad::new(workshop.device, workshop.problem, time)?;
         let (comm, asked) = (Comm::alone(), asked.clone());
         let operators = OfOneRank { workshop, comm, asked, of_basis, terms, basis, source };
         let first = First { mass, mass_of_norms, shifted, config: config.clone() };

@@ -1,6 +1,6 @@
 //! The load of the source on a device.
 
-use femtile_device::{Buffer, Cuda};
+use femtile_device::Buffer;
 use femtile_fem::{
     AssembledSystem, Assembly, AssemblyProblem, Coefficient, DeviceState, FemError, Form, Slopes,
 };
@@ -32,13 +32,8 @@ pub(super) struct ByKernels<'a, D: OperatorDevice> {
 }
 
 impl<'a, D: OperatorDevice> SourceLoad<'a, D> {
-    /// Prepares the load of a problem; `opened` is the GPU, if the device is one.
-    pub fn new(
-        device: &D,
-        opened: Option<&Cuda>,
-        problem: &'a Discretization<'_>,
-        time: f64,
-    ) -> Result<Self, SolveError> {
+    /// Prepares the load of a problem.
+    pub fn new(device: &D, problem: &'a Discretization<'_>, time: f64) -> Result<Self, SolveError> {
         let source = &problem.sources[0];
         if !source.uses_time() {
             let load = data::source_at(problem, time)?;
@@ -46,7 +41,7 @@ impl<'a, D: OperatorDevice> SourceLoad<'a, D> {
             let load = (!is_zero).then(|| Buffer::from_vec(device, load)).transpose();
             return Ok(Self::Fixed(load.map_err(LinalgError::from)?));
         }
-        if opened.is_none() || problem.space.is_some() {
+        if !D::IS_GPU || problem.space.is_some() {
             return Ok(Self::ByHost(Buffer::zeros(device, problem.n_dofs()).map_err(LinalgError::from)?));
         }
         let (mesh, boundary) = (problem.mesh, &*problem.boundary);

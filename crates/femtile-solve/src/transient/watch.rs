@@ -89,7 +89,7 @@ impl Frame<'_> {
 pub(super) struct Watch<'a, 'm, D: OperatorDevice> {
     pub observer: &'a mut dyn Observer,
     pub progress: &'a mut dyn Progress,
-    pub problem: &'a Discretization<'m>,
+    pub shown: Shown<'a, 'm>,
     /// The times of the remaining frames, with their numbers.
     pub frames: VecDeque<(usize, f64)>,
     pub checkpoints: Option<(CheckpointInterval, [u8; 32])>,
@@ -98,7 +98,13 @@ pub(super) struct Watch<'a, 'm, D: OperatorDevice> {
     pub deadline: Option<(Instant, Duration)>,
     /// The solution at the time of a frame.
     pub scratch: Buffer<f64, D>,
-    /// The owned unknowns of this rank by global number, if there are several ranks.
+}
+
+/// What the observer of a run sees.
+#[derive(Clone, Copy)]
+pub(super) struct Shown<'a, 'm> {
+    pub problem: &'a Discretization<'m>,
+    /// The owned unknowns of this rank by their numbers in that problem, if there are several ranks.
     pub global: Option<&'a GlobalUnknowns<'a>>,
 }
 
@@ -125,7 +131,7 @@ impl<D: OperatorDevice> Watch<'_, '_, D> {
 
     fn pass_on(&mut self, number: usize, time: f64, own: Vec<f64>) -> Result<(), SolveError> {
         let Some(values) = self.gather(own)? else { return Ok(()) };
-        let now = self.problem.at_time(time);
+        let now = self.shown.problem.at_time(time);
         self.observer.frame(&Frame { problem: &now, number, time, values: [values] })
     }
 }
@@ -133,7 +139,7 @@ impl<D: OperatorDevice> Watch<'_, '_, D> {
 impl<D: OperatorDevice> Watch<'_, '_, D> {
     /// Gathers the values of all ranks on the first one; none on the others.
     fn gather(&self, own: Vec<f64>) -> Result<Option<Vec<f64>>, SolveError> {
-        let Some(global) = self.global else { return Ok(Some(own)) };
+        let Some(global) = self.shown.global else { return Ok(Some(own)) };
         let all = global.gather(&own, Keepers::First)?;
         Ok(Keepers::First.has(global.comm).then_some(all))
     }
@@ -144,7 +150,7 @@ impl<D: OperatorDevice> Watch<'_, '_, D> {
         for (time, values) in own.history {
             history.extend(self.gather(values)?.map(|all| (time, all)));
         }
-        match self.global.is_none_or(|global| global.comm.rank() == 0) {
+        match self.shown.global.is_none_or(|global| global.comm.rank() == 0) {
             true => self.observer.checkpoint(&Checkpoint { history, ..own }),
             false => Ok(()),
         }
@@ -152,7 +158,7 @@ impl<D: OperatorDevice> Watch<'_, '_, D> {
 
     /// Returns which flags are set on at least one rank; collective decisions depend on them.
     fn agreed<const N: usize>(&self, is_so: [bool; N]) -> Result<[bool; N], SolveError> {
-        let Some(global) = self.global else { return Ok(is_so) };
+        let Some(global) = self.shown.global else { return Ok(is_so) };
         Ok(global.comm.any(is_so)?)
     }
 }
