@@ -10,6 +10,7 @@ mod error;
 mod evaluation;
 pub mod forms;
 pub mod functionals;
+mod incidence;
 pub mod recovery;
 mod right_side;
 mod source_totals;

@@ -24,7 +24,7 @@ impl FacetRows {
         // (row, facet, column, value)
         let mut entries: Vec<(u32, u32, u32, f64)> = Vec::new();
         for (facet, term) in terms.iter().enumerate() {
-            let loads = term.dofs.iter().zip(&term.load).map(|(&row, &load)| (row, RIGHT_SIDE, load));
+            let loads = term.matrix.dofs.iter().zip(&term.load).map(|(&row, &load)| (row, RIGHT_SIDE, load));
             let all = loads.chain(term.entries());
             entries.extend(all.map(|(row, column, value)| (row, facet as u32, column, value)));
         }
@@ -43,13 +43,15 @@ impl FacetRows {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::forms::FacetMatrix;
 
     #[test]
     fn rows_list_loads_and_entries_by_ascending_facet() {
-        let terms = [
-            FacetTerm { facet: 0, dofs: vec![5, 2], load: vec![1.0, 2.0], matrix: Vec::new() },
-            FacetTerm { facet: 1, dofs: vec![2, 3], load: vec![7.0, 8.0], matrix: vec![4.0, 6.0, 6.0, 5.0] },
-        ];
+        let term = |facet: u32, dofs: [u32; 2], load: [f64; 2], entries: &[f64]| {
+            let matrix = FacetMatrix { dofs: dofs.to_vec(), entries: entries.to_vec() };
+            FacetTerm { facet, load: load.to_vec(), matrix }
+        };
+        let terms = [term(0, [5, 2], [1.0, 2.0], &[]), term(1, [2, 3], [7.0, 8.0], &[4.0, 6.0, 6.0, 5.0])];
         let found = FacetRows::new(&terms);
         assert_eq!(found.rows, [2, 3, 5]);
         assert_eq!(found.begin, [0, 4, 7, 8]);

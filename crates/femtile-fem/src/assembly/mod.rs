@@ -203,7 +203,7 @@ pub fn assemble_matrix<T: Scalar, D: AssemblyKernels<T>>(
 
 /// Iterates over the nodes of linear elements where an exchange holds the solution.
 fn reacting_nodes(terms: &[FacetTerm]) -> impl Iterator<Item = u32> {
-    terms.iter().filter(|term| term.reacts()).flat_map(|term| term.dofs.iter().copied())
+    terms.iter().filter(|term| term.reacts()).flat_map(|term| term.matrix.dofs.iter().copied())
 }
 
 /// Returns whether nothing holds the solution of a problem; `components` are those of its mesh.

@@ -6,6 +6,8 @@ mod products;
 mod simplex;
 mod tensor;
 
+use std::mem::take;
+
 use femtile_device::parallel;
 use femtile_expression::TapeScratch;
 use femtile_space::geometry::{AtPoints, CellMap, CellRule, inverse};
@@ -13,7 +15,7 @@ use femtile_space::{Group, ReferenceRule, Space, TensorSpace};
 
 use crate::FemError;
 use crate::forms::{Compiled, Points};
-pub(crate) use facets::FacetEvaluation;
+pub(crate) use facets::{FacetEvaluation, FacetPoints};
 pub(crate) use products::{add_products, touching};
 pub(crate) use simplex::SimplexBasis;
 pub(crate) use tensor::TensorBasis;
@@ -53,7 +55,7 @@ pub(crate) struct CellPoints {
 pub(crate) struct Found {
     /// Result of [`CellPoints::eval`].
     pub given: Vec<f64>,
-    /// Result of [`Evaluation::values`] or [`Evaluation::gradients`].
+    /// Result of [`Evaluation::gradients`].
     pub function: AtPoints,
     /// Result of [`Evaluation::gradients`].
     pub gradients: Vec<[f64; 3]>,
@@ -79,6 +81,8 @@ pub(crate) struct Wanted<'u> {
 /// Points of some cells one after another, and a function there.
 #[derive(Debug, Default)]
 pub(crate) struct Samples {
+    /// The positions of the cells.
+    pub positions: Vec<usize>,
     pub points: Points,
     /// Weights of the rule times the Jacobian's determinant.
     pub weights: Vec<f64>,
@@ -87,6 +91,9 @@ pub(crate) struct Samples {
     /// Result of [`Samples::eval`].
     pub given: Vec<f64>,
     pub tape: TapeScratch,
+    /// The cells, and a workspace, unless functions are linear.
+    cells: Vec<CellPoints>,
+    found: Found,
 }
 
 impl CellPoints {
@@ -109,13 +116,6 @@ impl CellPoints {
         found.points.unknown.extend_from_slice(&found.function.values);
     }
 
-    /// Evaluates a coefficient at the points, at the function that was evaluated last.
-    pub fn eval_with_values(&self, found: &mut Found, coefficient: &Compiled<'_>) -> Result<(), FemError> {
-        found.given.resize(self.weights.len(), 0.0);
-        self.write_points_with_values(found);
-        Ok(coefficient.eval_scalar(&mut found.given, &found.points, &mut found.tape)?)
-    }
-
     /// Returns the inverses of the Jacobians at the points.
     pub fn inverse_jacobians(&self) -> impl Iterator<Item = [[f64; 3]; 3]> + '_ {
         self.map.jacobians.iter().map(inverse)
@@ -135,6 +135,7 @@ impl Samples {
     }
 
     fn clear(&mut self) {
+        self.positions.clear();
         self.points.clear();
         self.weights.clear();
         self.values.clear();
@@ -170,7 +171,7 @@ impl<'a> Evaluation<'a> {
     }
 
     /// Returns the number of points of a cell.
-    fn n_q(&self) -> usize {
+    pub fn n_q(&self) -> usize {
         match self {
             Self::Tensor(basis) => basis.weights.len(),
             Self::Simplex(basis) => basis.rule.n_q(),
@@ -209,7 +210,7 @@ impl<'a> Evaluation<'a> {
     }
 
     /// Evaluates a function of the space at the points of a cell.
-    pub fn values(&self, found: &mut Found, points: &CellPoints, u: &[f64]) {
+    fn values(&self, found: &mut Found, points: &CellPoints, u: &[f64]) {
         match self {
             Self::Tensor(basis) => basis.values(found, points, u),
             Self::Simplex(basis) => basis.values(found, points, u),
@@ -224,14 +225,6 @@ impl<'a> Evaluation<'a> {
         }
     }
 
-    /// Integrates a given function $f$ against each shape function: $\sum_q w_q f_q \varphi_i(x_q)$.
-    pub fn moments<'f>(&self, found: &'f mut Found, points: &CellPoints) -> &'f [f64] {
-        match self {
-            Self::Tensor(basis) => basis.moments(found, points),
-            Self::Simplex(basis) => basis.moments(found, points),
-        }
-    }
-
     /// Adds $\int f\varphi_i$ to a vector, cell after cell: the same bits for any number of threads.
     pub fn add_moments(&self, out: &mut [f64], f: &Compiled<'_>) -> Result<(), FemError> {
         match self {
@@ -240,20 +233,49 @@ impl<'a> Evaluation<'a> {
         }
     }
 
-    /// Returns $\sum_q w_q (F_q \cdot \nabla\varphi_i + v_q \varphi_i)$ for each shape function. `found`
-    /// holds F as its gradients and v as its given values.
-    pub fn weak_moments(&self, found: &mut Found, points: &CellPoints) -> Vec<f64> {
-        match self {
-            Self::Tensor(basis) => basis.weak_moments(found, points),
-            Self::Simplex(basis) => basis.weak_moments(found, points),
+    /// Returns $\sum_q w_q (F_q \cdot \nabla\varphi_i + v_q \varphi_i)$ for the degrees of freedom of each cell that are kept, with
+    /// the gradients of the samples as F, zero if there are none, and their given values as v.
+    pub fn kept_moments(&self, samples: &mut Samples, is_kept: impl Fn(u32) -> bool) -> Vec<(u32, f64)> {
+        let mut kept = Vec::new();
+        self.moments(samples, |dof, moment| {
+            if is_kept(dof) {
+                kept.push((dof, moment));
+            }
+        });
+        kept
+    }
+
+    /// Calls `visit` with each degree of freedom of each cell and its moment.
+    fn moments(&self, samples: &mut Samples, mut visit: impl FnMut(u32, f64)) {
+        if let Self::Simplex(basis) = self
+            && basis.space.is_linear()
+        {
+            return match basis.space.mesh().dimension() {
+                2 => basis.linear_moments::<3>(samples, visit),
+                _ => basis.linear_moments::<4>(samples, visit),
+            };
+        }
+        let (n_q, Samples { positions, gradients, given, cells, found, .. }) = (self.n_q(), samples);
+        for (i, points) in cells[..positions.len()].iter().enumerate() {
+            found.given.clear();
+            found.given.extend_from_slice(&given[i * n_q..(i + 1) * n_q]);
+            found.gradients.clear();
+            if !gradients.is_empty() {
+                found.gradients.extend_from_slice(&gradients[i * n_q..(i + 1) * n_q]);
+            }
+            let moments = match self {
+                Self::Tensor(basis) => basis.weak_moments(found, points),
+                Self::Simplex(basis) => basis.weak_moments(found, points),
+            };
+            points.dofs.iter().zip(moments).for_each(|(&dof, moment)| visit(dof, moment));
         }
     }
 
-    /// Returns vectors at the points of a cell, interpolated between those at its nodes.
-    pub fn interpolate(&self, nodal: Vec<[f64; 3]>) -> Vec<[f64; 3]> {
+    /// Appends vectors at the points of a cell, interpolated between those at its nodes.
+    pub fn interpolate(&self, vectors: &mut Vec<[f64; 3]>, nodal: &[[f64; 3]]) {
         match self {
-            Self::Tensor(basis) => basis.interpolate(nodal),
-            Self::Simplex(basis) => basis.interpolate(&nodal),
+            Self::Tensor(basis) => vectors.extend(basis.interpolate(nodal.to_vec())),
+            Self::Simplex(basis) => basis.interpolate(vectors, nodal),
         }
     }
 
@@ -291,27 +313,47 @@ impl<'a> Evaluation<'a> {
         wanted: Wanted<'_>,
         of_cells: impl Fn(&mut Samples) -> Result<f64, FemError> + Sync,
     ) -> Result<f64, FemError> {
-        let n_cells = self.n_cells();
+        Ok(self.blocks(None, wanted, of_cells)?.into_iter().sum())
+    }
+
+    /// Collects `of_cells`, a function of the points of some cells, over blocks of the cells at some positions, or of all cells.
+    pub fn blocks<R: Send>(
+        &self,
+        positions: Option<&[usize]>,
+        wanted: Wanted<'_>,
+        of_cells: impl Fn(&mut Samples) -> Result<R, FemError> + Sync,
+    ) -> Result<Vec<R>, FemError> {
+        let n_cells = positions.map_or(self.n_cells(), <[usize]>::len);
         let together = (POINTS / self.n_q()).clamp(1, CELLS);
-        let of_block = |(found, points, samples): &mut (Found, CellPoints, Samples), block: usize| {
+        let of_block = |samples: &mut Samples, block: usize| {
+            let range = block * together..n_cells.min((block + 1) * together);
             samples.clear();
-            let positions = block * together..n_cells.min((block + 1) * together);
+            match positions {
+                Some(positions) => samples.positions.extend_from_slice(&positions[range]),
+                None => samples.positions.extend(range),
+            }
             match self {
                 Self::Simplex(basis) if basis.space.is_linear() => match basis.space.mesh().dimension() {
-                    2 => basis.add_linear::<3>(samples, positions, wanted),
-                    _ => basis.add_linear::<4>(samples, positions, wanted),
+                    2 => basis.sample_linear::<3>(samples, wanted),
+                    _ => basis.sample_linear::<4>(samples, wanted),
                 },
-                _ => {
-                    for position in positions {
-                        self.write_points(points, position, wanted.points)?;
-                        self.add_samples(samples, found, points, wanted);
-                    }
-                }
+                _ => self.add_cells(samples, wanted)?,
             }
             of_cells(samples)
         };
-        let sums = parallel::map_with(n_cells.div_ceil(together), 1, Default::default, of_block);
-        sums.into_iter().sum()
+        let found = parallel::map_with(n_cells.div_ceil(together), 1, Default::default, of_block);
+        found.into_iter().collect()
+    }
+
+    fn add_cells(&self, samples: &mut Samples, wanted: Wanted<'_>) -> Result<(), FemError> {
+        let (mut cells, mut found) = (take(&mut samples.cells), take(&mut samples.found));
+        cells.resize_with(samples.positions.len().max(cells.len()), CellPoints::default);
+        for (i, points) in cells[..samples.positions.len()].iter_mut().enumerate() {
+            self.write_points(points, samples.positions[i], wanted.points)?;
+            self.add_samples(samples, &mut found, points, wanted);
+        }
+        (samples.cells, samples.found) = (cells, found);
+        Ok(())
     }
 
     fn add_samples(&self, samples: &mut Samples, found: &mut Found, points: &CellPoints, wanted: Wanted<'_>) {
@@ -332,6 +374,18 @@ impl<'a> Evaluation<'a> {
             samples.points.unknown.extend_from_slice(&found.function.values);
         }
     }
+}
+
+/// Returns $a \cdot b$.
+#[inline]
+pub(crate) fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
+    a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+}
+
+/// Returns $M v$.
+#[inline]
+pub(crate) fn times(matrix: &[[f64; 3]; 3], v: [f64; 3]) -> [f64; 3] {
+    matrix.map(|row| dot(row, v))
 }
 
 /// Cells per task of a thread.

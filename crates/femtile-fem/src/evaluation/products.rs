@@ -2,7 +2,7 @@
 
 use femtile_device::parallel;
 
-use super::Evaluation;
+use super::{Evaluation, Wanted, times};
 use crate::FemError;
 use crate::forms::{Form, PointCoefficients};
 
@@ -12,12 +12,25 @@ const CELLS: usize = 256;
 /// Returns the positions of the cells that have a marked degree of freedom, ascending.
 pub(crate) fn touching(evaluation: &Evaluation<'_>, is_marked: &[bool]) -> Vec<usize> {
     let n = evaluation.n_cells();
+    let any = |dofs: &[u32]| dofs.iter().any(|&dof| is_marked[dof as usize]);
     let of_block = |dofs: &mut Vec<u32>, block: usize| -> Vec<usize> {
-        let mut touches = |position: &usize| {
-            evaluation.cell_dofs(*position, dofs);
-            dofs.iter().any(|&dof| is_marked[dof as usize])
+        let positions = block * CELLS..n.min((block + 1) * CELLS);
+        if let Evaluation::Simplex(basis) = evaluation
+            && basis.space.is_linear()
+        {
+            let mesh = basis.space.mesh();
+            let cells = mesh.cells.chunks_exact(mesh.kind.n_nodes()).skip(positions.start);
+            return positions
+                .zip(cells)
+                .filter(|(_, nodes)| any(nodes))
+                .map(|(position, _)| position)
+                .collect();
+        }
+        let mut touches = |position: usize| {
+            evaluation.cell_dofs(position, dofs);
+            any(dofs)
         };
-        (block * CELLS..n.min((block + 1) * CELLS)).filter(|position| touches(position)).collect()
+        positions.filter(|&position| touches(position)).collect()
     };
     parallel::map_with(n.div_ceil(CELLS), 1, Vec::new, of_block).into_iter().flatten().collect()
 }
@@ -35,23 +48,16 @@ pub(crate) fn add_products(
     sum: &mut [f64],
 ) -> Result<(), FemError> {
     let coefficients = PointCoefficients::of_any_sign(form.mesh, form.sigma, form.lambda)?;
-    let applied = evaluation.map_at(positions, |found, points, _| {
-        evaluation.gradients(found, points, u);
-        points.write_points_with_values(found);
-        let mut sigma = vec![[[0.0; 3]; 3]; found.points.len()];
-        found.given.resize(found.points.len(), 0.0);
-        coefficients.sigma(&mut sigma, &found.points, &mut found.tape)?;
-        coefficients.lambda(&mut found.given, &found.points, &mut found.tape)?;
-        found.gradients.iter_mut().zip(&sigma).for_each(|(g, sigma)| *g = sigma.map(|row| dot(row, *g)));
-        found.given.iter_mut().zip(&found.function.values).for_each(|(given, u)| *given *= u);
-        let moments = evaluation.weak_moments(found, points);
-        let pairs = points.dofs.iter().copied().zip(moments);
-        Ok(pairs.filter(|&(dof, _)| is_kept(dof)).collect::<Vec<_>>())
+    let wanted = Wanted { u, gradients: true, points: true, unknown: true };
+    let applied = evaluation.blocks(Some(positions), wanted, |samples| {
+        let mut sigma = vec![[[0.0; 3]; 3]; samples.points.len()];
+        samples.given.resize(samples.points.len(), 0.0);
+        coefficients.sigma(&mut sigma, &samples.points, &mut samples.tape)?;
+        coefficients.lambda(&mut samples.given, &samples.points, &mut samples.tape)?;
+        samples.gradients.iter_mut().zip(&sigma).for_each(|(g, sigma)| *g = times(sigma, *g));
+        samples.given.iter_mut().zip(&samples.values).for_each(|(given, u)| *given *= u);
+        Ok(evaluation.kept_moments(samples, &is_kept))
     })?;
     applied.into_iter().flatten().for_each(|(dof, moment)| sum[dof as usize] += moment);
     Ok(())
-}
-
-fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
-    a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 }

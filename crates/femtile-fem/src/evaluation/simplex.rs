@@ -1,12 +1,11 @@
 //! Evaluation on triangles and tetrahedra by tables of the shape functions.
 
-use std::ops::Range;
-
 use femtile_device::parallel;
+use femtile_mesh::Mesh;
 use femtile_space::geometry::{determinant, inverse};
 use femtile_space::{ReferenceRule, Space, Tabulation};
 
-use super::{CELLS, CellPoints, Found, Samples, Wanted};
+use super::{CELLS, CellPoints, Found, Samples, Wanted, dot};
 use crate::FemError;
 use crate::forms::Compiled;
 
@@ -17,15 +16,11 @@ pub(crate) struct SimplexBasis<'a> {
     pub space: &'a Space<'a>,
     pub rule: ReferenceRule,
     table: Tabulation,
-    /// Points with their own gradients of shape functions: one for linear functions.
-    n_sloped: usize,
 }
 
 impl<'a> SimplexBasis<'a> {
     pub fn new(space: &'a Space<'a>, rule: ReferenceRule) -> Self {
-        let table = space.element().tabulate(&rule.points);
-        let n_sloped = if space.element().degree() == 1 { rule.n_q().min(1) } else { rule.n_q() };
-        Self { space, rule, table, n_sloped }
+        Self { space, table: space.element().tabulate(&rule.points), rule }
     }
 
     /// Computes the map of a cell, whose volume may be zero, and its points if they are needed.
@@ -54,44 +49,75 @@ impl<'a> SimplexBasis<'a> {
         }));
     }
 
-    /// Appends the points of some cells with N corners to those of linear functions, by loops of a fixed length.
-    pub fn add_linear<const N: usize>(&self, samples: &mut Samples, cells: Range<usize>, wanted: Wanted<'_>) {
-        let (mesh, n_q) = (self.space.mesh(), self.rule.n_q());
-        for cell in cells {
-            let Ok(nodes) = <[u32; N]>::try_from(mesh.cell(cell)) else { continue };
+    /// Computes the points of the cells of samples, which have N corners, and a linear function there, by loops of a fixed length.
+    pub fn sample_linear<const N: usize>(&self, samples: &mut Samples, wanted: Wanted<'_>) {
+        let (mesh, n_q, shapes) = (self.space.mesh(), self.rule.n_q(), self.shapes::<N>());
+        let n = n_q * samples.positions.len();
+        let Samples { points, weights, values, gradients, .. } = samples;
+        weights.resize(n, 0.0);
+        values.resize(if wanted.u.is_empty() { 0 } else { n }, 0.0);
+        gradients.resize(if wanted.gradients { n } else { 0 }, [0.0; 3]);
+        for (i, &cell) in samples.positions.iter().enumerate() {
+            let own = i * n_q..(i + 1) * n_q;
+            let nodes = nodes::<N>(mesh, cell);
             let corners = nodes.map(|node| mesh.points[node as usize]);
-            let mut jacobian = IDENTITY;
-            for axis in 1..N {
-                (0..N - 1).for_each(|i| jacobian[i][axis - 1] = corners[axis][i] - corners[0][i]);
-            }
+            let jacobian = jacobian(&corners);
             let volume = determinant(&jacobian).abs();
-            samples.weights.extend(self.rule.weights.iter().map(|weight| weight * volume));
-            let shapes = || self.table.values.chunks_exact(N);
+            let own_weights = weights[own.clone()].iter_mut().zip(&self.rule.weights);
+            own_weights.for_each(|(to, weight)| *to = weight * volume);
             if wanted.points {
-                let along = |axis: usize| {
-                    shapes().map(move |shapes| (0..N).map(|i| shapes[i] * corners[i][axis]).sum::<f64>())
-                };
-                samples.points.extend_with(cell as u32, along);
+                let along =
+                    |axis: usize| shapes.iter().map(move |shapes| at(shapes, corners.map(|x| x[axis])));
+                points.extend_with(cell as u32, along);
             }
             if wanted.u.is_empty() {
                 continue;
             }
             let u = nodes.map(|node| wanted.u[node as usize]);
-            let values = shapes().map(|shapes| (0..N).map(|i| shapes[i] * u[i]).sum::<f64>());
-            match wanted.unknown {
-                true => values.for_each(|value| {
-                    samples.values.push(value);
-                    samples.points.unknown.push(value);
-                }),
-                false => samples.values.extend(values),
-            }
+            values[own.clone()].iter_mut().zip(shapes).for_each(|(value, shapes)| *value = at(shapes, u));
             if wanted.gradients {
                 let mut slopes = [0.0; 3];
                 (1..N).for_each(|axis| slopes[axis - 1] = u[axis] - u[0]);
                 let back = inverse(&jacobian);
                 let gradient = [0, 1, 2].map(|i| (0..3).map(|axis| back[axis][i] * slopes[axis]).sum());
-                samples.gradients.resize(samples.gradients.len() + n_q, gradient);
+                gradients[own].fill(gradient);
             }
+        }
+        if wanted.unknown {
+            points.unknown.extend_from_slice(values);
+        }
+    }
+
+    /// Returns the values of the shape functions of N corners at each point.
+    fn shapes<const N: usize>(&self) -> &[[f64; N]] {
+        self.table.values.as_chunks().0
+    }
+
+    /// Calls `visit` with the moments of linear functions in cells with N corners, as
+    /// [`Evaluation::moments`](super::Evaluation::moments) does, by loops of a fixed length.
+    pub fn linear_moments<const N: usize>(&self, samples: &Samples, mut visit: impl FnMut(u32, f64)) {
+        let (mesh, n_q) = (self.space.mesh(), self.rule.n_q());
+        for (i, &cell) in samples.positions.iter().enumerate() {
+            let nodes = nodes::<N>(mesh, cell);
+            let own = i * n_q..(i + 1) * n_q;
+            let (mut sums, weights) = ([0.0; N], &samples.weights[own.clone()]);
+            let values = samples.given[own.clone()].iter().zip(weights);
+            for ((value, weight), shapes) in values.zip(self.shapes::<N>()) {
+                (0..N).for_each(|a| sums[a] += weight * value * shapes[a]);
+            }
+            if !samples.gradients.is_empty() {
+                let mut flux = [0.0; 3];
+                for (own, weight) in samples.gradients[own].iter().zip(weights) {
+                    (0..3).for_each(|a| flux[a] += weight * own[a]);
+                }
+                let back = inverse(&jacobian(&nodes.map(|node| mesh.points[node as usize])));
+                for (axis, row) in back[..N - 1].iter().enumerate() {
+                    let along = dot(*row, flux);
+                    sums[axis + 1] += along;
+                    sums[0] -= along;
+                }
+            }
+            nodes.into_iter().zip(sums).for_each(|(node, sum)| visit(node, sum));
         }
     }
 
@@ -109,7 +135,7 @@ impl<'a> SimplexBasis<'a> {
         self.values(found, points, u);
         let back = inverse(&points.map.jacobians[0]);
         found.gradients.clear();
-        for q in 0..self.n_sloped {
+        for q in 0..self.rule.n_q() {
             let mut slopes = [0.0; 3];
             for (u, shape) in found.nodal.iter().zip(self.table.gradients(q)) {
                 (0..3).for_each(|axis| slopes[axis] += u * shape[axis]);
@@ -118,16 +144,17 @@ impl<'a> SimplexBasis<'a> {
                 .gradients
                 .push([0, 1, 2].map(|i| (0..3).map(|axis| back[axis][i] * slopes[axis]).sum::<f64>()));
         }
-        if let [gradient] = found.gradients[..] {
-            found.gradients.resize(self.rule.n_q(), gradient);
-        }
     }
 
-    pub fn interpolate(&self, nodal: &[[f64; 3]]) -> Vec<[f64; 3]> {
+    pub fn interpolate(&self, vectors: &mut Vec<[f64; 3]>, nodal: &[[f64; 3]]) {
         let combined = |shapes: &[f64]| {
-            std::array::from_fn(|a| nodal.iter().zip(shapes).map(|(vector, shape)| vector[a] * shape).sum())
+            let mut sum = [0.0; 3];
+            for (vector, shape) in nodal.iter().zip(shapes) {
+                (0..3).for_each(|a| sum[a] += vector[a] * shape);
+            }
+            sum
         };
-        self.table.values.chunks_exact(nodal.len()).map(combined).collect()
+        vectors.extend(self.table.values.chunks_exact(nodal.len()).map(combined));
     }
 
     pub fn moments<'f>(&self, found: &'f mut Found, points: &CellPoints) -> &'f [f64] {
@@ -176,6 +203,9 @@ impl<'a> SimplexBasis<'a> {
 
     pub fn weak_moments(&self, found: &mut Found, points: &CellPoints) -> Vec<f64> {
         let mut sums = self.moments(found, points).to_vec();
+        if found.gradients.is_empty() {
+            return sums;
+        }
         let back = inverse(&points.map.jacobians[0]);
         for (q, (flux, weight)) in found.gradients.iter().zip(&points.weights).enumerate() {
             let own = back.map(|row| weight * (row[0] * flux[0] + row[1] * flux[1] + row[2] * flux[2]));
@@ -185,4 +215,23 @@ impl<'a> SimplexBasis<'a> {
         }
         sums
     }
+}
+
+/// Returns the nodes of a simplex with N corners.
+pub(super) fn nodes<const N: usize>(mesh: &Mesh, cell: usize) -> [u32; N] {
+    mesh.cells.as_chunks().0[cell]
+}
+
+/// Returns the value of a linear function at a point from those at the corners.
+fn at<const N: usize>(shapes: &[f64; N], values: [f64; N]) -> f64 {
+    (0..N).map(|i| shapes[i] * values[i]).sum()
+}
+
+/// Returns the Jacobian of a simplex with N corners; in two dimensions the third axis is the identity.
+pub(super) fn jacobian<const N: usize>(corners: &[[f64; 3]; N]) -> [[f64; 3]; 3] {
+    let mut jacobian = IDENTITY;
+    for axis in 1..N {
+        (0..N - 1).for_each(|i| jacobian[i][axis - 1] = corners[axis][i] - corners[0][i]);
+    }
+    jacobian
 }

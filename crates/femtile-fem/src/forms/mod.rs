@@ -28,7 +28,8 @@ pub use checks::{definite, not_negative, positive};
 pub use conditions::Conditions;
 #[doc(hidden)]
 pub use cuda::{CudaForm, CudaFormData, Evaluated, OPERATIONS};
-pub(crate) use facet_terms::{FacetTerm, add_loads, facet_terms};
+pub use facet_terms::FacetMatrix;
+pub(crate) use facet_terms::{FacetTerm, add_loads, facet_terms, terms_of_facets};
 pub use femtile_form::{Coefficient, Compiled, PointFunction, Points, UNKNOWN};
 pub(crate) use linearized::CompiledSlopes;
 pub(crate) use point_coefficients::PointCoefficients;

@@ -35,6 +35,14 @@ impl DirichletFacets {
         self.measures.push(measure);
     }
 
+    /// Adds the facets of another part.
+    pub fn append(&mut self, mut other: Self) {
+        self.facets.append(&mut other.facets);
+        self.dofs.append(&mut other.dofs);
+        self.fluxes.append(&mut other.fluxes);
+        self.measures.append(&mut other.measures);
+    }
+
     /// Returns the degrees of freedom of all facets, one facet after another.
     pub fn dofs(&self) -> &[u32] {
         &self.dofs

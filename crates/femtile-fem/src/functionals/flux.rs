@@ -5,8 +5,8 @@ use super::check_length;
 use super::dirichlet_facets::{Counts, DirichletFacets, sum_of_facets};
 use super::integrals::{operator_rule, source_rule};
 use crate::FemError;
-use crate::evaluation::{Evaluation, FacetEvaluation, add_products, touching};
-use crate::forms::{Compiled, Form, PointCoefficients, facet_terms};
+use crate::evaluation::{Evaluation, FacetEvaluation, Wanted, add_products, dot, times, touching};
+use crate::forms::{Compiled, FacetMatrix, Form, PointCoefficients, terms_of_facets};
 
 /// Returns the flux **into** the domain through each boundary facet, $\int_F n\cdot\sigma\nabla u$ with the outward
 /// normal n.
@@ -62,20 +62,20 @@ pub fn facet_shares(
     let conditions = form.holding_conditions()?;
     let mut fluxes = vec![0.0; form.boundary.len()];
     let facets: Vec<u32> = conditions.dirichlet_facets().map(|(facet, _)| facet).collect();
-    let given = discrete_fluxes(space, form, u, &facets)?;
+    let evaluation = FacetEvaluation::new(space, form.boundary);
+    let given = discrete_fluxes(&evaluation, form, u, &facets)?;
     let mut residual = vec![0.0; space.n_dofs()];
     if !facets.is_empty() {
         let mut is_given = vec![false; space.n_dofs()];
         given.dofs().iter().for_each(|&dof| is_given[dof as usize] = true);
         add_cells(space, form, rule, u, &is_given, &mut residual)?;
     }
-    for term in facet_terms(space, &conditions)? {
-        let mut own = term.load.clone();
-        let rows = own.iter_mut().zip(term.matrix.chunks(term.dofs.len()));
-        for (flux, row) in rows {
-            *flux -= row.iter().zip(&term.dofs).map(|(entry, &dof)| entry * u[dof as usize]).sum::<f64>();
+    for term in terms_of_facets(&evaluation, &conditions)? {
+        let (mut own, FacetMatrix { dofs, entries }) = (term.load, term.matrix);
+        for (flux, row) in own.iter_mut().zip(entries.chunks(dofs.len())) {
+            *flux -= row.iter().zip(&dofs).map(|(entry, &dof)| entry * u[dof as usize]).sum::<f64>();
         }
-        for (&dof, flux) in term.dofs.iter().zip(own) {
+        for (&dof, flux) in dofs.iter().zip(own) {
             if counts(dof) {
                 fluxes[term.facet as usize] += flux;
             }
@@ -118,12 +118,10 @@ fn add_cells(
     if form.source.as_constant() != Some(0.0) {
         let source = Compiled::scalar("source", form.source, form.mesh)?;
         let evaluation = Evaluation::new(space, source_rule(space, form.source, rule));
-        let loads = evaluation.map_at(&positions, |found, points, _| {
-            evaluation.values(found, points, u);
-            points.eval_with_values(found, &source)?;
-            let moments = evaluation.moments(found, points);
-            let pairs = points.dofs.iter().copied().zip(moments.iter().copied());
-            Ok(pairs.filter(|&(dof, _)| is_marked[dof as usize]).collect::<Vec<_>>())
+        let wanted = Wanted { u, gradients: false, points: true, unknown: true };
+        let loads = evaluation.blocks(Some(&positions), wanted, |samples| {
+            samples.eval(&source)?;
+            Ok(evaluation.kept_moments(samples, |dof| is_marked[dof as usize]))
         })?;
         loads.into_iter().flatten().for_each(|(dof, load)| residual[dof as usize] -= load);
     }
@@ -132,32 +130,27 @@ fn add_cells(
 
 /// Returns the Dirichlet facets with the fluxes of the discrete gradient, $\int_F \varphi_i\,n\cdot\sigma\nabla u$; NaN where σ
 /// is not positive definite.
-fn discrete_fluxes(
-    space: &Space<'_>,
+fn discrete_fluxes<'e>(
+    evaluation: &'e FacetEvaluation<'e>,
     form: &Form<'_>,
     u: &[f64],
     facets: &[u32],
 ) -> Result<DirichletFacets, FemError> {
-    let evaluation = FacetEvaluation::new(space, form.boundary);
     let coefficients = PointCoefficients::of_any_sign(form.mesh, form.sigma, form.lambda)?;
-    let found = evaluation.map(facets, |found, tape, facet| {
+    let parts = evaluation.blocks(facets, |given: &mut DirichletFacets, found, tape, facet| {
         found.evaluate(u);
-        let mut sigma = vec![[[0.0; 3]; 3]; found.points.len()];
-        if coefficients.sigma(&mut sigma, &found.points, tape).is_err() {
-            sigma.fill([[f64::NAN; 3]; 3]);
+        found.sigma.resize(found.points.len(), [[0.0; 3]; 3]);
+        if coefficients.sigma(&mut found.sigma, &found.points, tape).is_err() {
+            found.sigma.fill([[f64::NAN; 3]; 3]);
         }
-        let along = sigma.iter().zip(&found.gradients).zip(&found.areas);
-        let along = along.map(|((sigma, g), area)| dot(sigma.map(|row| dot(row, *g)), *area));
-        let fluxes = found.moments(&along.collect::<Vec<_>>());
-        Ok((facet, found.dofs.clone(), fluxes, found.measures().sum()))
+        let along = found.sigma.iter().zip(&found.gradients).zip(&found.areas);
+        found.given.clear();
+        found.given.extend(along.map(|((sigma, g), area)| dot(times(sigma, *g), *area)));
+        let fluxes = found.moments(&found.given);
+        given.push(facet, &found.dofs, &fluxes, found.measures().sum());
+        Ok(())
     })?;
     let mut given = DirichletFacets::default();
-    for (facet, dofs, fluxes, measure) in found {
-        given.push(facet, &dofs, &fluxes, measure);
-    }
+    parts.into_iter().for_each(|part| given.append(part));
     Ok(given)
-}
-
-fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
-    a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 }

@@ -1,16 +1,18 @@
 //! The elements of a function whose gradient is recovered.
 
-use femtile_element::Affine;
+use femtile_device::parallel;
 use femtile_space::{Element, Space};
 
 use super::limit::CellVectors;
 use crate::FemError;
-use crate::evaluation::{Evaluation, Rule};
+use crate::evaluation::{Evaluation, Rule, Wanted};
 use crate::forms::Form;
 use crate::functionals::{check_length, degree_for};
+use crate::incidence::Incidence;
 use crate::tensor::SOURCE_RULE;
 
-/// A function of a space with its nodes and its gradient. Cells are named by their positions in the order of visits.
+/// A function of a space with its nodes and its gradient, 24 bytes per degree of freedom and 40 per cell. Cells are named by their
+/// positions in the order of visits.
 #[derive(Debug)]
 pub(super) struct Elements<'a> {
     pub space: Space<'a>,
@@ -23,7 +25,7 @@ pub(super) struct Elements<'a> {
     points: Vec<[f64; 3]>,
     /// Fitted nodes of a cell.
     sampled: Vec<usize>,
-    /// The gradient in each cell; empty for linear functions on simplices.
+    /// The gradient in each cell.
     gradients: Vec<CellVectors>,
 }
 
@@ -45,14 +47,32 @@ impl<'a> Elements<'a> {
             gradients: Vec::new(),
             space,
         };
-        if !elements.space.is_linear() {
-            let evaluation = Evaluation::new(&elements.space, rule);
-            elements.gradients = evaluation.map(|found, points| {
-                evaluation.gradients(found, points, u);
-                Ok(CellVectors::together(&found.gradients, &points.weights))
-            })?;
-        }
+        // Constant gradients need one point.
+        let rule = if elements.space.is_linear() { Rule { simplex: 0, ..rule } } else { rule };
+        let wanted = Wanted { u, gradients: true, ..Wanted::default() };
+        let gradients = Evaluation::new(&elements.space, rule).blocks(None, wanted, |samples| {
+            Ok(CellVectors::of_cells(&samples.gradients, &samples.weights, samples.positions.len()))
+        })?;
+        elements.gradients = gradients.concat();
         Ok(elements)
+    }
+
+    /// Lists the cells around each vertex.
+    pub fn around_vertices(&self) -> Incidence {
+        let (mesh, corners) = (self.space.mesh(), |position: usize| self.space.corners(position));
+        if self.space.is_linear() {
+            return Incidence::new(mesh.n_nodes(), &mesh.cells, mesh.kind.n_nodes());
+        }
+        let corners: Vec<u32> = (0..self.space.n_cells()).flat_map(corners).copied().collect();
+        Incidence::new(mesh.n_nodes(), &corners, mesh.kind.n_nodes())
+    }
+
+    /// Lists the cells around each degree of freedom.
+    pub fn around_dofs(&self) -> Incidence {
+        let n = self.space.element().n_dofs();
+        let mut dofs = vec![0; self.space.n_cells() * n];
+        parallel::for_chunks_mut(&mut dofs, n, |begin, dofs| self.space.cell_dofs(begin / n, dofs));
+        Incidence::new(self.space.n_dofs(), &dofs, n)
     }
 
     /// Returns the degrees of freedom of a cell.
@@ -73,9 +93,6 @@ impl<'a> Elements<'a> {
 
     /// Adds the degrees of freedom of a cell for which the polynomial of one of its vertices counts.
     pub fn add_weighted(&self, cell: u32, vertex: u32, dofs: &mut Vec<u32>) {
-        if self.space.is_linear() {
-            return dofs.push(vertex);
-        }
         let corners = self.space.corners(cell as usize);
         let counts = |weights: &[f64]| {
             corners.iter().zip(weights).any(|(&other, weight)| other == vertex && *weight != 0.0)
@@ -86,23 +103,7 @@ impl<'a> Elements<'a> {
 
     /// Returns the gradient of the function in a cell.
     pub fn gradient(&self, cell: u32) -> CellVectors {
-        self.gradients.get(cell as usize).copied().unwrap_or_else(|| {
-            let (gradient, volume) = self.linear_gradient(cell as usize);
-            CellVectors::new(gradient, volume)
-        })
-    }
-
-    /// Returns the gradient of a linear function in a simplex, and its volume.
-    pub fn linear_gradient(&self, cell: usize) -> ([f64; 3], f64) {
-        let mesh = self.space.mesh();
-        let nodes = mesh.cell(cell);
-        let (mut points, mut values) = ([[0.0; 3]; 4], [0.0; 4]);
-        for (a, &node) in nodes.iter().enumerate() {
-            points[a] = mesh.points[node as usize];
-            values[a] = self.u[node as usize];
-        }
-        let map = Affine::simplex(&points[..nodes.len()]);
-        (map.gradient(&values), map.measure)
+        self.gradients[cell as usize]
     }
 
     /// Returns the node of a degree of freedom.

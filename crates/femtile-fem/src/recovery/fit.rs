@@ -35,8 +35,7 @@ impl Polynomial {
         values: &[f64],
         place: [f64; 3],
     ) -> Option<Self> {
-        let n = n_terms(dimension, degree);
-        let m = points.len();
+        let (n, m) = (n_terms(dimension, degree), points.len());
         if m <= n {
             return None;
         }
@@ -46,28 +45,27 @@ impl Polynomial {
         fit.frame = whitening(dimension, fit.centre, points)?;
         let largest = points.iter().flat_map(|&p| fit.local(p)).fold(0.0, |x: f64, y| x.max(y.abs()));
         fit.frame.iter_mut().flatten().for_each(|entry| *entry /= largest);
-        // By columns.
-        let mut matrix = vec![0.0; m * n];
-        for (row, &point) in points.iter().enumerate() {
-            let [x, y, z] = fit.local(point).map(|t| chebyshev(t, degree).0);
-            fit.for_terms(|k, [i, j, l]| matrix[k * m + row] = x[i] * y[j] * z[l]);
-        }
         // Constants have no gradient: subtracting the mean reduces rounding errors.
         let mean = values.iter().sum::<f64>() / m as f64;
-        let mut right: Vec<f64> = values.iter().map(|value| value - mean).collect();
-        let diagonal = triangularize(&mut matrix, &mut right, n)?;
+        // By rows, each with its value as the last entry.
+        let (mut matrix, mut axes) = (vec![0.0; m * (n + 1)], [[0.0; MAX_DEGREE + 1]; 3]);
+        for (row, (&point, value)) in matrix.chunks_exact_mut(n + 1).zip(points.iter().zip(values)) {
+            axes.iter_mut().zip(fit.local(point)).for_each(|(axis, t)| chebyshev(axis, t, degree));
+            let [x, y, z] = &axes;
+            fit.for_terms(|k, [i, j, l]| row[k] = x[i] * y[j] * z[l]);
+            row[n] = value - mean;
+        }
+        let diagonal = triangularize(&mut matrix, n)?;
         // Coordinates have a root mean square of 1/largest, and m values determine a line.
         let bound = AMPLIFIED * (degree * degree) as f64 * largest / (m as f64).sqrt();
-        let is_sound = (0..dimension).all(|axis| {
-            let mut by_terms = vec![0.0; n];
-            fit.slopes(place, |k, slope| by_terms[k] = slope[axis]);
-            solve_transposed(&matrix, &diagonal, &mut by_terms, m);
-            norm(&by_terms) <= bound
-        });
-        if !is_sound {
+        let mut by_terms = vec![[0.0; 3]; n];
+        fit.slopes(place, |k, slope| by_terms[k] = slope);
+        solve_transposed(&matrix, &diagonal, &mut by_terms);
+        let norm = |axis: usize| by_terms.iter().map(|x| x[axis] * x[axis]).sum::<f64>().sqrt();
+        if !(0..dimension).all(|axis| norm(axis) <= bound) {
             return None;
         }
-        fit.coefficients = solve_triangular(&matrix, &diagonal, &right);
+        fit.coefficients = solve_triangular(&matrix, &diagonal);
         Some(fit)
     }
 
@@ -93,10 +91,17 @@ impl Polynomial {
 
     /// Calls `visit` with the number and the derivatives by ξ of each term at a point.
     fn slopes(&self, point: [f64; 3], mut visit: impl FnMut(usize, [f64; 3])) {
-        let [x, y, z] = self.local(point).map(|t| chebyshev(t, self.degree));
+        let [mut values, mut slopes] = [[[0.0; MAX_DEGREE + 1]; 3]; 2];
+        for ((values, slopes), t) in values.iter_mut().zip(&mut slopes).zip(self.local(point)) {
+            chebyshev(values, t, self.degree);
+            slopes[1] = 1.0;
+            for k in 2..=self.degree {
+                slopes[k] = 2.0 * values[k - 1] + 2.0 * t * slopes[k - 1] - slopes[k - 2];
+            }
+        }
+        let ([x, y, z], [dx, dy, dz]) = (&values, &slopes);
         self.for_terms(|k, [i, j, l]| {
-            let by = [x.1[i] * y.0[j] * z.0[l], x.0[i] * y.1[j] * z.0[l], x.0[i] * y.0[j] * z.1[l]];
-            visit(k, by);
+            visit(k, [dx[i] * y[j] * z[l], x[i] * dy[j] * z[l], x[i] * y[j] * dz[l]]);
         });
     }
 
@@ -158,67 +163,67 @@ fn whitening(dimension: usize, centre: [f64; 3], points: &[[f64; 3]]) -> Option<
 /// Highest degree of a fitted polynomial.
 const MAX_DEGREE: usize = femtile_space::MAX_DEGREE + 1;
 
-/// Returns $T_0 … T_k$ and their slopes.
-fn chebyshev(t: f64, degree: usize) -> ([f64; MAX_DEGREE + 1], [f64; MAX_DEGREE + 1]) {
-    let (mut values, mut slopes) = ([0.0; MAX_DEGREE + 1], [0.0; MAX_DEGREE + 1]);
-    values[0] = 1.0;
-    (values[1], slopes[1]) = (t, 1.0);
+/// Writes $T_0 … T_k$ at t.
+fn chebyshev(values: &mut [f64; MAX_DEGREE + 1], t: f64, degree: usize) {
+    (values[0], values[1]) = (1.0, t);
     for k in 2..=degree {
         values[k] = 2.0 * t * values[k - 1] - values[k - 2];
-        slopes[k] = 2.0 * values[k - 1] + 2.0 * t * slopes[k - 1] - slopes[k - 2];
     }
-    (values, slopes)
 }
 
-/// Brings a column-major matrix of `n` columns to triangular form R by Householder reflections, and applies them to the right
-/// side; returns the diagonal of R, whose other entries the matrix has. None if a column depends on those before it.
-fn triangularize(matrix: &mut [f64], right: &mut [f64], n: usize) -> Option<Vec<f64>> {
-    let m = right.len();
-    let mut diagonal = vec![0.0; n];
+/// Brings a matrix of `n` columns, stored by rows that end in the right side, to triangular form R by Householder reflections, and
+/// applies them to the right side; returns the diagonal of R, whose other entries the matrix has. None if a column depends on those
+/// before it.
+fn triangularize(matrix: &mut [f64], n: usize) -> Option<Vec<f64>> {
+    let (mut diagonal, mut factors) = (vec![0.0; n], vec![0.0; n + 1]);
     for k in 0..n {
-        let (done, rest) = matrix.split_at_mut((k + 1) * m);
-        let column = &mut done[k * m..];
-        let size = norm(column);
-        let (known, vector) = column.split_at_mut(k);
-        let length = norm(vector);
+        let (known, rest) = matrix.split_at_mut(k * (n + 1));
+        let square = |rows: &[f64]| rows.chunks_exact(n + 1).map(|row| row[k] * row[k]).sum::<f64>();
+        let square_below = square(rest);
+        let (length, size) = (square_below.sqrt(), (square(known) + square_below).sqrt());
         if length.is_nan() || length <= INDEPENDENT * size {
             return None;
         }
-        debug_assert_eq!(known.len(), k);
-        diagonal[k] = if vector[0] > 0.0 { -length } else { length };
-        vector[0] -= diagonal[k];
-        let scale = 2.0 / vector.iter().map(|x| x * x).sum::<f64>();
-        let reflect = |other: &mut [f64]| {
-            let factor = scale * other[k..].iter().zip(&*vector).map(|(x, v)| x * v).sum::<f64>();
-            other[k..].iter_mut().zip(&*vector).for_each(|(x, v)| *x -= factor * v);
-        };
-        rest.chunks_exact_mut(m).for_each(reflect);
-        reflect(right);
+        diagonal[k] = if rest[k] > 0.0 { -length } else { length };
+        rest[k] -= diagonal[k];
+        // 2 over the square of the reflected vector.
+        let scale = -1.0 / (diagonal[k] * rest[k]);
+        let factors = &mut factors[k + 1..];
+        factors.fill(0.0);
+        for row in rest.chunks_exact(n + 1) {
+            let (v, others) = (row[k], &row[k + 1..]);
+            factors.iter_mut().zip(others).for_each(|(factor, x)| *factor += v * x);
+        }
+        factors.iter_mut().for_each(|factor| *factor *= scale);
+        for row in rest.chunks_exact_mut(n + 1) {
+            let (v, others) = (row[k], &mut row[k + 1..]);
+            others.iter_mut().zip(&*factors).for_each(|(x, factor)| *x -= factor * v);
+        }
     }
     Some(diagonal)
 }
 
 /// Solves $R x = b$ with the result of [`triangularize`].
-fn solve_triangular(matrix: &[f64], diagonal: &[f64], right: &[f64]) -> Vec<f64> {
-    let (m, n) = (right.len(), diagonal.len());
+fn solve_triangular(matrix: &[f64], diagonal: &[f64]) -> Vec<f64> {
+    let n = diagonal.len();
     let mut solution = vec![0.0; n];
-    for k in (0..n).rev() {
-        let known: f64 = (k + 1..n).map(|j| matrix[j * m + k] * solution[j]).sum();
-        solution[k] = (right[k] - known) / diagonal[k];
+    for (k, row) in matrix.chunks_exact(n + 1).enumerate().take(n).rev() {
+        let known: f64 = (k + 1..n).map(|j| row[j] * solution[j]).sum();
+        solution[k] = (row[n] - known) / diagonal[k];
     }
     solution
 }
 
-/// Solves $R^\mathsf{T} x = b$ in place for a matrix of m rows: x has the norm of the weights of the values in $b \cdot c$.
-fn solve_transposed(matrix: &[f64], diagonal: &[f64], x: &mut [f64], m: usize) {
-    for (k, pivot) in diagonal.iter().enumerate() {
-        let known: f64 = (0..k).map(|j| matrix[k * m + j] * x[j]).sum();
-        x[k] = (x[k] - known) / pivot;
+/// Solves $R^\mathsf{T} x = b$ in place for three right sides: x has the norm of the weights of the values in $b \cdot c$.
+fn solve_transposed(matrix: &[f64], diagonal: &[f64], x: &mut [[f64; 3]]) {
+    let n = diagonal.len();
+    for (k, (row, pivot)) in matrix.chunks_exact(n + 1).zip(diagonal).enumerate() {
+        x[k] = x[k].map(|x| x / pivot);
+        let (done, rest) = x.split_at_mut(k + 1);
+        for (x, entry) in rest.iter_mut().zip(&row[k + 1..n]) {
+            (0..3).for_each(|a| x[a] -= entry * done[k][a]);
+        }
     }
-}
-
-fn norm(x: &[f64]) -> f64 {
-    x.iter().map(|x| x * x).sum::<f64>().sqrt()
 }
 
 #[cfg(test)]

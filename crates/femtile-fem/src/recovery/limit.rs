@@ -26,6 +26,18 @@ impl CellVectors {
         vectors.iter().zip(volumes).map(|(&vector, &volume)| Self::new(vector, volume)).sum()
     }
 
+    /// Puts the vectors at the points of each of some cells together.
+    pub fn of_cells(vectors: &[[f64; 3]], volumes: &[f64], n_cells: usize) -> Vec<Self> {
+        let n_q = (volumes.len() / n_cells.max(1)).max(1);
+        let cells = vectors.chunks_exact(n_q).zip(volumes.chunks_exact(n_q));
+        cells.map(|(vectors, volumes)| Self::together(vectors, volumes)).collect()
+    }
+
+    /// Returns another vector for the same volume.
+    pub fn replaced(&self, vector: [f64; 3]) -> Self {
+        Self::new(vector, self.volume)
+    }
+
     /// Returns the mean by volume; NaN without points.
     pub fn mean(&self) -> [f64; 3] {
         self.integral.map(|x| x / self.volume)
@@ -61,7 +73,7 @@ impl Sum for CellVectors {
 }
 
 fn norm(vector: [f64; 3]) -> f64 {
-    super::dot(vector, vector).sqrt()
+    crate::evaluation::dot(vector, vector).sqrt()
 }
 
 #[cfg(test)]

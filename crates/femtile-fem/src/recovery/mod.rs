@@ -7,18 +7,18 @@ mod patches;
 mod regions;
 
 use std::convert::Infallible;
-use std::ops::Range;
 
 use femtile_device::parallel;
 use femtile_expression::TapeScratch;
 use femtile_space::Space;
 
 use crate::FemError;
-use crate::evaluation::Evaluation;
+use crate::evaluation::{Evaluation, Wanted, dot, times};
 use crate::forms::{Compiled, Form, PointCoefficients, Points};
+use crate::incidence::Incidence;
 use elements::Elements;
 use limit::CellVectors;
-use patches::{ByRegion, Fit, Incidence};
+use patches::ByRegion;
 use regions::Regions;
 
 /// Returns whether to stop early; called from any thread.
@@ -76,17 +76,28 @@ pub struct RecoveredGradient<'a> {
     elements: Elements<'a>,
     regions: Regions,
     fits: ByRegion,
+    /// The cells around each degree of freedom.
+    around: Incidence,
 }
 
-/// Vectors at the nodes of a cell, each with those of the function that limit it.
-type CellNodes = Vec<([f64; 3], CellVectors)>;
+/// Vectors at some nodes, one for each cell around a node.
+#[derive(Default)]
+struct AtNodes {
+    dofs: Vec<u32>,
+    /// Positions of cells.
+    cells: Vec<u32>,
+    recovered: Vec<[f64; 3]>,
+    /// Those of the function, which limit the recovered ones.
+    own: Vec<CellVectors>,
+}
 
 impl<'a> RecoveredGradient<'a> {
     /// Recovers the gradient of the function with degrees of freedom `u: [n_dofs]`.
     ///
     /// # Cost
     /// One least-squares problem per vertex, $O(p^{3d})$; with 10 unknowns and some 30 equations on tetrahedra of degree 1, with 20
-    /// and 125 on hexahedra of degree 2, 56 and 343 of degree 4.
+    /// and 125 on hexahedra of degree 2, 56 and 343 of degree 4. Keeps 40 bytes per cell and 4 per node of a cell, and per node of
+    /// linear elements 80.
     /// # Errors
     /// [`FemError::Length`] unless `u` has one entry per degree of freedom, [`FemError::Space`] for a folded cell.
     pub fn new(space: Space<'a>, form: &Form<'a>, u: &'a [f64]) -> Result<Self, FemError> {
@@ -104,9 +115,10 @@ impl<'a> RecoveredGradient<'a> {
         is_interrupted: IsInterrupted<'_>,
     ) -> Result<Self, FemError> {
         let elements = Elements::new(space, form, u)?;
-        let (regions, incidence) = (Regions::new(form.mesh, form.sigma), Incidence::new(&elements));
-        let fits = ByRegion::new(&elements, &incidence, &regions, is_interrupted)?;
-        Ok(Self { form: *form, elements, regions, fits })
+        let (regions, around) = (Regions::new(&elements.space, form.sigma), elements.around_vertices());
+        let fits = ByRegion::new(&elements, &around, &regions, is_interrupted)?;
+        let around = if elements.space.is_linear() { around } else { elements.around_dofs() };
+        Ok(Self { form: *form, elements, regions, fits, around })
     }
 
     /// Returns $Gu$ at the nodes of the elements: `[n_dofs × 3]`, the components of a node one after another, zero
@@ -116,14 +128,7 @@ impl<'a> RecoveredGradient<'a> {
     /// half the largest gradient of these cells, on quadrilaterals and hexahedra at p + 2 Gauss points along each axis, it is
     /// their mean weighted by volume.
     pub fn at_nodes(&self) -> Vec<f64> {
-        let of_cells = |cells: Range<usize>| {
-            let of_cell = |i: usize| {
-                let (position, own) = (cells.start + i, self.elements.gradient((cells.start + i) as u32));
-                self.in_cell(position).into_iter().map(|vector| (vector, own)).collect()
-            };
-            Ok::<_, Infallible>(parallel::map(cells.len(), 1, of_cell))
-        };
-        self.limited(of_cells).unwrap_or_else(|never| match never {})
+        self.limited(|_| Ok::<_, Infallible>(())).unwrap_or_else(|never| match never {})
     }
 
     /// Returns the flux density $-\sigma\,Gu$ at the nodes: `[n_dofs × 3]`, as [`Self::at_nodes`], positive in the
@@ -142,30 +147,33 @@ impl<'a> RecoveredGradient<'a> {
             sigma.eval_tensor(&mut tensors, points, d, tape)?;
             Ok::<_, FemError>(tensors)
         };
-        let minus_product = |sigma: &[[f64; 3]; 3], g: [f64; 3]| sigma.map(|row| -dot(row, g));
-        let evaluation = Evaluation::new(&elements.space, elements.rule);
-        self.limited(|cells| {
-            let positions: Vec<usize> = cells.collect();
-            evaluation.map_at(&positions, |found, points, position| {
-                let mut at_nodes = Points::default();
-                let nodes: Vec<[f64; 3]> = points.dofs.iter().map(|&dof| elements.point(dof)).collect();
-                at_nodes.extend(points.cell, &nodes);
-                at_nodes.unknown.extend(points.dofs.iter().map(|&dof| elements.u[dof as usize]));
-                let sigma = sigma_at(&at_nodes, &mut found.tape)?;
-                let recovered = self.in_cell(position).into_iter().zip(&sigma);
-                let recovered = recovered.map(|(gradient, sigma)| minus_product(sigma, gradient));
-                if elements.space.is_linear() {
-                    let (gradient, volume) = elements.linear_gradient(position);
-                    let own = |sigma| CellVectors::new(minus_product(sigma, gradient), volume);
-                    return Ok(recovered.zip(sigma.iter().map(own)).collect());
-                }
-                evaluation.gradients(found, points, elements.u);
-                points.write_points_with_values(found);
-                let sigma = sigma_at(&found.points, &mut found.tape)?;
-                let own = sigma.iter().zip(&found.gradients).map(|(sigma, &g)| minus_product(sigma, g));
-                let own = CellVectors::together(&own.collect::<Vec<_>>(), &points.weights);
-                Ok(recovered.map(|vector| (vector, own)).collect())
-            })
+        let minus_product = |sigma: &[[f64; 3]; 3], g: [f64; 3]| times(sigma, g).map(|x| -x);
+        let mut of_cells = Vec::new();
+        if !elements.space.is_linear() {
+            let evaluation = Evaluation::new(&elements.space, elements.rule);
+            of_cells = evaluation.blocks(None, self.wanted(), |samples| {
+                let sigma = sigma_at(&samples.points, &mut samples.tape)?;
+                samples.gradients.iter_mut().zip(&sigma).for_each(|(g, sigma)| *g = minus_product(sigma, *g));
+                Ok(CellVectors::of_cells(&samples.gradients, &samples.weights, samples.positions.len()))
+            })?;
+        }
+        let of_cells = of_cells.concat();
+        self.limited(|found| {
+            let AtNodes { dofs, cells, recovered, own } = found;
+            let mut points = Points::default();
+            for (&dof, &cell) in dofs.iter().zip(&*cells) {
+                points.push(elements.space.cell(cell as usize) as u32, elements.point(dof));
+                points.unknown.push(elements.u[dof as usize]);
+            }
+            let sigma = sigma_at(&points, &mut TapeScratch::default())?;
+            for (((recovered, own), cell), sigma) in recovered.iter_mut().zip(own).zip(cells).zip(&sigma) {
+                *recovered = minus_product(sigma, *recovered);
+                *own = match of_cells.get(*cell as usize) {
+                    Some(flux) => *flux,
+                    None => own.replaced(minus_product(sigma, own.mean())),
+                };
+            }
+            Ok(())
         })
     }
 
@@ -186,73 +194,99 @@ impl<'a> RecoveredGradient<'a> {
         let elements = &self.elements;
         let coefficients = PointCoefficients::of_any_sign(self.form.mesh, self.form.sigma, self.form.lambda)?;
         let evaluation = Evaluation::new(&elements.space, elements.rule);
-        let positions: Vec<usize> = (0..elements.space.n_cells()).collect();
-        let of_cells = evaluation.map_at(&positions, |found, points, position| {
-            evaluation.gradients(found, points, elements.u);
-            points.write_points_with_values(found);
-            let mut sigma = vec![[[0.0; 3]; 3]; found.points.len()];
-            coefficients.sigma(&mut sigma, &found.points, &mut found.tape)?;
-            let recovered = evaluation.interpolate(self.in_cell(position));
-            let terms = recovered.iter().zip(&found.gradients).zip(&sigma).zip(&points.weights);
+        let of_blocks = evaluation.blocks(None, self.wanted(), |samples| {
+            let mut sigma = vec![[[0.0; 3]; 3]; samples.points.len()];
+            coefficients.sigma(&mut sigma, &samples.points, &mut samples.tape)?;
+            let (mut recovered, mut nodal) = (Vec::with_capacity(sigma.len()), Vec::new());
+            let mut dofs = vec![0; elements.space.element().n_dofs()];
+            for &position in &samples.positions {
+                elements.space.cell_dofs(position, &mut dofs);
+                nodal.clear();
+                nodal.extend((0..dofs.len()).map(|local| self.in_cell(position as u32, local, dofs[local])));
+                evaluation.interpolate(&mut recovered, &nodal);
+            }
+            let terms = recovered.iter().zip(&samples.gradients).zip(&sigma).zip(&samples.weights);
             let squares = terms.map(|(((recovered, own), sigma), weight)| {
                 let e: [f64; 3] = std::array::from_fn(|a| recovered[a] - own[a]);
-                [e, *own].map(|v| weight * dot(sigma.map(|row| dot(row, v)), v))
+                [e, *own].map(|v| weight * dot(times(sigma, v), v))
             });
-            Ok((points.cell, squares.fold([0.0; 2], |sum, term| [sum[0] + term[0], sum[1] + term[1]])))
+            let squares: Vec<[f64; 2]> = squares.collect();
+            let add = |sum: [f64; 2], term: &[f64; 2]| [sum[0] + term[0], sum[1] + term[1]];
+            let of_cell = |own: &[[f64; 2]]| own.iter().fold([0.0; 2], add);
+            Ok(squares.chunks_exact(evaluation.n_q()).map(of_cell).collect::<Vec<_>>())
         })?;
-        let mut squares = vec![[0.0; 2]; of_cells.len()];
-        of_cells.into_iter().for_each(|(cell, square)| squares[cell as usize] = square);
+        let mut squares = vec![[0.0; 2]; elements.space.n_cells()];
+        for (position, square) in of_blocks.into_iter().flatten().enumerate() {
+            squares[elements.space.cell(position)] = square;
+        }
         let degree = elements.space.element().degree();
         Ok(ErrorEstimate::of_squares(squares, self.fits.share(|fit| fit.degree() <= degree)))
     }
 
-    /// Returns $Gu$ at the nodes of the cell at a position.
-    fn in_cell(&self, position: usize) -> Vec<[f64; 3]> {
-        let region = self.regions.of(self.elements.space.cell(position) as u32);
-        let corners = self.elements.space.corners(position);
-        let fits: Vec<Option<&Fit>> = corners.iter().map(|&vertex| self.fits.get(vertex, region)).collect();
-        let at_node = |(dof, weights): (u32, &[f64])| {
-            let mut sum = [0.0; 3];
-            for (weight, fit) in weights.iter().zip(&fits).filter(|(weight, _)| **weight != 0.0) {
-                let g = fit.map_or([f64::NAN; 3], |fit| fit.gradient(self.elements.point(dof)));
-                (0..3).for_each(|a| sum[a] += weight * g[a]);
-            }
-            sum
-        };
-        let dofs = self.elements.dofs(position as u32);
-        dofs.into_iter().zip(self.elements.weights.chunks_exact(corners.len())).map(at_node).collect()
+    /// What coefficients at u and its gradients need.
+    fn wanted(&self) -> Wanted<'_> {
+        Wanted { u: self.elements.u, gradients: true, points: true, unknown: true }
     }
 
-    /// Averages vectors at the nodes of cells over the cells of each node, and limits them by those that cells have.
+    /// Returns $Gu$ in a cell at one of its nodes.
+    fn in_cell(&self, cell: u32, local: usize, dof: u32) -> [f64; 3] {
+        let (region, corners) = (self.regions.of(cell), self.elements.space.corners(cell as usize));
+        let weights = &self.elements.weights[local * corners.len()..(local + 1) * corners.len()];
+        let mut sum = [0.0; 3];
+        for (weight, &vertex) in weights.iter().zip(corners).filter(|(weight, _)| **weight != 0.0) {
+            let fit = self.fits.get(vertex, region);
+            let g = fit.map_or([f64::NAN; 3], |fit| fit.gradient(self.elements.point(dof)));
+            (0..3).for_each(|a| sum[a] += weight * g[a]);
+        }
+        sum
+    }
+
+    /// Averages vectors at nodes over the cells around each node, and limits them by those that cells have. `replace` may replace
+    /// gradients by other vectors.
     fn limited<E: Send>(
         &self,
-        of_cells: impl Fn(Range<usize>) -> Result<Vec<CellNodes>, E>,
+        replace: impl Fn(&mut AtNodes) -> Result<(), E> + Sync,
     ) -> Result<Vec<f64>, E> {
-        let space = &self.elements.space;
-        let mut around = vec![([0.0; 3], 0u32, CellVectors::default()); space.n_dofs()];
-        let mut dofs = vec![0; space.element().n_dofs()];
-        for block in (0..space.n_cells()).step_by(BLOCK) {
-            let positions = block..(block + BLOCK).min(space.n_cells());
-            for (position, vectors) in positions.clone().zip(of_cells(positions)?) {
-                space.cell_dofs(position, &mut dofs);
-                for (&dof, (vector, own)) in dofs.iter().zip(vectors) {
-                    let (sum, count, cells) = &mut around[dof as usize];
+        let n_dofs = self.elements.space.n_dofs();
+        let of_block = |block: usize| {
+            let dofs = (block * NODES) as u32..n_dofs.min((block + 1) * NODES) as u32;
+            let mut found = AtNodes::default();
+            dofs.clone().for_each(|dof| self.add_node(&mut found, dof));
+            replace(&mut found)?;
+            let mut vectors = found.recovered.iter().zip(&found.own);
+            let limited = |dof: u32| {
+                let (n, mut sum, mut cells) =
+                    (self.around.around(dof).len(), [0.0; 3], CellVectors::default());
+                for (vector, &own) in vectors.by_ref().take(n) {
                     (0..3).for_each(|a| sum[a] += vector[a]);
-                    *count += 1;
-                    *cells = *cells + own;
+                    cells = cells + own;
                 }
-            }
+                cells.limited(sum.map(|x| x / n as f64))
+            };
+            Ok(dofs.map(limited).collect::<Vec<[f64; 3]>>())
+        };
+        let found = parallel::map(n_dofs.div_ceil(NODES), 1, of_block);
+        Ok(found.into_iter().collect::<Result<Vec<_>, E>>()?.concat().into_flattened())
+    }
+
+    /// Adds the gradients at a node.
+    fn add_node(&self, found: &mut AtNodes, dof: u32) {
+        let mut last = None;
+        for &cell in self.around.around(dof) {
+            // Cells of a region have the same gradient at a node.
+            let region = self.regions.of(cell);
+            let (_, vector) = last.filter(|&(other, _)| other == region).unwrap_or_else(|| {
+                let local = self.elements.dofs(cell).iter().position(|&other| other == dof).unwrap_or(0);
+                (region, self.in_cell(cell, local, dof))
+            });
+            last = Some((region, vector));
+            found.dofs.push(dof);
+            found.cells.push(cell);
+            found.recovered.push(vector);
+            found.own.push(self.elements.gradient(cell));
         }
-        let means = around
-            .into_iter()
-            .flat_map(|(sum, count, cells)| cells.limited(sum.map(|x| x / f64::from(count))));
-        Ok(means.collect())
     }
 }
 
-/// Cells whose vectors are in memory together.
-const BLOCK: usize = 4096;
-
-fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
-    a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
-}
+/// Nodes per task of a thread.
+const NODES: usize = 64;

@@ -6,43 +6,11 @@ use super::fit::Polynomial;
 use super::limit::CellVectors;
 use super::regions::Regions;
 use crate::FemError;
+use crate::incidence::Incidence;
 use femtile_device::parallel;
 
 /// Most rings of cells of a patch.
 const MAX_RINGS: usize = 3;
-
-/// The cells around each vertex, ascending.
-#[derive(Debug)]
-pub(super) struct Incidence {
-    starts: Vec<usize>,
-    cells: Vec<u32>,
-}
-
-impl Incidence {
-    /// Lists the cells of all vertices.
-    pub fn new(elements: &Elements<'_>) -> Self {
-        let space = &elements.space;
-        let mut starts = vec![0; space.mesh().n_nodes() + 2];
-        let cells = || 0..space.n_cells();
-        cells().flat_map(|cell| space.corners(cell)).for_each(|&vertex| starts[vertex as usize + 2] += 1);
-        (2..starts.len()).for_each(|at| starts[at] += starts[at - 1]);
-        let mut found = vec![0; starts[starts.len() - 1]];
-        for cell in cells() {
-            for &vertex in space.corners(cell) {
-                // Filling moves each start to its end, which is the next one's start.
-                let next = &mut starts[vertex as usize + 1];
-                found[*next] = cell as u32;
-                *next += 1;
-            }
-        }
-        Self { starts, cells: found }
-    }
-
-    /// Returns the cells around a vertex.
-    pub fn around(&self, vertex: u32) -> &[u32] {
-        &self.cells[self.starts[vertex as usize]..self.starts[vertex as usize + 1]]
-    }
-}
 
 /// The gradient of the polynomial fitted around a vertex.
 #[derive(Debug)]
@@ -71,12 +39,12 @@ impl Fit {
     }
 }
 
-/// A fit per vertex and region around it.
+/// A fit per vertex and region around it, of linear functions 40 bytes.
 #[derive(Debug)]
 pub(super) struct ByRegion {
     starts: Vec<usize>,
-    regions: Vec<u32>,
-    fits: Vec<Fit>,
+    /// The fits of one vertex after another, each with its region.
+    fits: Vec<(u32, Fit)>,
 }
 
 impl ByRegion {
@@ -94,44 +62,55 @@ impl ByRegion {
     /// [`FemError::Interrupted`].
     pub fn new(
         elements: &Elements<'_>,
-        incidence: &Incidence,
+        around: &Incidence,
         regions: &Regions,
         is_interrupted: IsInterrupted<'_>,
     ) -> Result<Self, FemError> {
-        let patch = Patch { elements, incidence, regions };
-        let (mut starts, mut pairs, mut own) = (vec![0], Vec::new(), Vec::new());
-        for vertex in 0..elements.space.mesh().n_nodes() as u32 {
-            own.clear();
-            own.extend(incidence.around(vertex).iter().map(|&cell| patch.region(cell)));
-            own.sort_unstable();
-            own.dedup();
-            pairs.extend(own.iter().map(|&region| (vertex, region)));
-            starts.push(pairs.len());
-        }
-        let of_pair = |(vertex, region): (u32, u32)| match is_interrupted() {
-            true => Err(FemError::Interrupted),
-            false => Ok(patch.fit(vertex, region)),
+        let patch = Patch { elements, around, regions };
+        let n_vertices = elements.space.mesh().n_nodes();
+        let of_block = |own: &mut Vec<u32>, block: usize| {
+            let (mut ends, mut fits) = (Vec::with_capacity(VERTICES), Vec::with_capacity(VERTICES));
+            for vertex in block * VERTICES..n_vertices.min((block + 1) * VERTICES) {
+                if is_interrupted() {
+                    return Err(FemError::Interrupted);
+                }
+                own.clear();
+                own.extend(around.around(vertex as u32).iter().map(|&cell| regions.of(cell)));
+                own.sort_unstable();
+                own.dedup();
+                fits.extend(own.iter().map(|&region| (region, patch.fit(vertex as u32, region))));
+                ends.push(fits.len());
+            }
+            Ok((ends, fits))
         };
-        let fits = parallel::try_map_with(pairs.len(), || (), |(), i| of_pair(pairs[i]))?;
-        Ok(Self { starts, regions: pairs.into_iter().map(|(_, region)| region).collect(), fits })
+        let found = parallel::map_with(n_vertices.div_ceil(VERTICES), 1, Vec::new, of_block);
+        let (mut starts, mut fits) = (vec![0], Vec::with_capacity(n_vertices));
+        for block in found {
+            let (ends, mut own) = block?;
+            starts.extend(ends.into_iter().map(|end| fits.len() + end));
+            fits.append(&mut own);
+        }
+        Ok(Self { starts, fits })
     }
 
     /// Returns the fit of a vertex in a region; none if no cell of the region has the vertex.
     pub fn get(&self, vertex: u32, region: u32) -> Option<&Fit> {
-        let own = self.starts[vertex as usize]..self.starts[vertex as usize + 1];
-        let at = self.regions[own.clone()].iter().position(|&other| other == region)?;
-        self.fits[own].get(at)
+        let own = &self.fits[self.starts[vertex as usize]..self.starts[vertex as usize + 1]];
+        own.iter().find(|(other, _)| *other == region).map(|(_, fit)| fit)
     }
 
     /// Returns the share of the fits that are so, from 0 to 1.
     pub fn share(&self, is_so: impl Fn(&Fit) -> bool) -> f64 {
-        self.fits.iter().filter(|fit| is_so(fit)).count() as f64 / self.fits.len().max(1) as f64
+        self.fits.iter().filter(|(_, fit)| is_so(fit)).count() as f64 / self.fits.len().max(1) as f64
     }
 }
 
+/// Vertices per task of a thread.
+const VERTICES: usize = 256;
+
 struct Patch<'a> {
     elements: &'a Elements<'a>,
-    incidence: &'a Incidence,
+    around: &'a Incidence,
     regions: &'a Regions,
 }
 
@@ -141,8 +120,13 @@ impl Patch<'_> {
         let (elements, element) = (self.elements, self.elements.space.element());
         let cells: Vec<u32> = self.around(vertex, region).collect();
         let own: CellVectors = cells.iter().map(|&cell| elements.gradient(cell)).sum();
-        let weighted = distinct(&cells, |cell, dofs| elements.add_weighted(cell, vertex, dofs));
-        let places: Vec<[f64; 3]> = weighted.into_iter().map(|dof| elements.point(dof)).collect();
+        let places: Vec<[f64; 3]> = match element.degree() {
+            1 => vec![self.vertex_point(vertex)],
+            _ => {
+                let weighted = distinct(&cells, |cell, dofs| elements.add_weighted(cell, vertex, dofs));
+                weighted.into_iter().map(|dof| elements.point(dof)).collect()
+            }
+        };
         let is_allowed = |q: &Polynomial| places.iter().all(|&place| own.allows(q.gradient(place)));
         let mean = || Polynomial::linear(element.dimension(), own.mean());
         let found = self.polynomials(vertex, region, cells).find(is_allowed).unwrap_or_else(mean);
@@ -156,15 +140,10 @@ impl Patch<'_> {
         self.elements.space.mesh().points[vertex as usize]
     }
 
-    /// Returns the region of a cell.
-    fn region(&self, cell: u32) -> u32 {
-        self.regions.of(self.elements.space.cell(cell as usize) as u32)
-    }
-
     /// Returns the cells of a region around a vertex.
     fn around(&self, vertex: u32, region: u32) -> impl Iterator<Item = u32> {
-        let cells = self.incidence.around(vertex).iter().copied();
-        cells.filter(move |&cell| self.region(cell) == region)
+        let cells = self.around.around(vertex).iter().copied();
+        cells.filter(move |&cell| self.regions.of(cell) == region)
     }
 
     /// Fits polynomials of degrees from that of the elements plus one down to one to the cells of a region around a vertex, each
@@ -176,13 +155,10 @@ impl Patch<'_> {
         degrees.flat_map(|degree| (0..MAX_RINGS).map(move |ring| (degree, ring))).filter_map(
             move |(degree, ring)| {
                 if rings.len() <= ring {
-                    let vertices = cells.iter().flat_map(|&cell| self.elements.space.corners(cell as usize));
-                    let mut wider: Vec<u32> =
-                        vertices.flat_map(|&vertex| self.around(vertex, region)).collect();
-                    wider.sort_unstable();
-                    wider.dedup();
-                    rings.push(self.samples(&wider));
-                    cells = wider;
+                    let corners = |cell: u32| self.elements.space.corners(cell as usize);
+                    let vertices = distinct(&cells, |cell, vertices| vertices.extend(corners(cell)));
+                    cells = distinct(&vertices, |vertex, cells| cells.extend(self.around(vertex, region)));
+                    rings.push(self.samples(&cells));
                 }
                 let (points, values) = &rings[ring];
                 let place = self.vertex_point(vertex);
@@ -198,11 +174,39 @@ impl Patch<'_> {
     }
 }
 
-/// Collects degrees of freedom of cells, each once.
-fn distinct(cells: &[u32], add: impl Fn(u32, &mut Vec<u32>)) -> Vec<u32> {
-    let mut dofs = Vec::new();
-    cells.iter().for_each(|&cell| add(cell, &mut dofs));
-    dofs.sort_unstable();
-    dofs.dedup();
-    dofs
+/// Collects what `add` adds for each cell, or vertex, each once and ascending.
+fn distinct(of: &[u32], add: impl Fn(u32, &mut Vec<u32>)) -> Vec<u32> {
+    let mut found = Vec::new();
+    of.iter().for_each(|&one| add(one, &mut found));
+    // Each is found many times: a hash table is faster than sorting all.
+    let n_bits = (2 * found.len()).max(2).ilog2() + 1;
+    let mut table = vec![None; 1 << n_bits];
+    found.retain(|&number| {
+        let mut slot = (number.wrapping_mul(0x9E37_79B1) >> (32 - n_bits)) as usize;
+        while table[slot].is_some_and(|other| other != number) {
+            slot = (slot + 1) % table.len();
+        }
+        table[slot].replace(number).is_none()
+    });
+    found.sort_unstable();
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_that_are_found_often_are_listed_once_and_ascending() {
+        for n in [0, 1, 2, 5, 64, 65] {
+            // The multiples of a power of two have the same last bits.
+            let numbers: Vec<u32> = (0..n).rev().map(|i| i << 20).collect();
+            let found = distinct(&numbers, |number, found| found.extend([number, u32::MAX, 7, number]));
+            let mut expected: Vec<u32> = numbers.iter().rev().copied().collect();
+            expected.extend(numbers.first().map(|_| u32::MAX));
+            expected.extend(numbers.first().map(|_| 7));
+            expected.sort_unstable();
+            assert_eq!(found, expected);
+        }
+    }
 }

@@ -3,13 +3,14 @@
 use std::collections::HashMap;
 
 use femtile_mesh::Mesh;
+use femtile_space::Space;
 
 use crate::forms::Coefficient;
 
 /// Most distinct values of a cell field for which each value is a region; a field with more is taken to be smooth.
 const MAX_VALUES: usize = 64;
 
-/// The region of each cell of a mesh.
+/// The region of each cell of a space.
 ///
 /// Tags with different coefficients are different regions, and so are cells with different values of a cell field with
 /// few values. Formulas are taken to be smooth within their region.
@@ -21,15 +22,18 @@ type Key = (usize, Vec<u64>);
 
 impl Regions {
     /// Finds the regions of a coefficient.
-    pub fn new(mesh: &Mesh, sigma: &Coefficient) -> Self {
+    pub fn new(space: &Space<'_>, sigma: &Coefficient) -> Self {
         if !matches!(sigma, Coefficient::ByTag(_) | Coefficient::CellField(_)) {
             return Self(None);
         }
+        let mesh = space.mesh();
         let found = numbered(mesh, sigma, true).or_else(|| numbered(mesh, sigma, false));
-        Self(found.filter(|regions| regions.iter().any(|&region| region != 0)))
+        let found = found.filter(|regions| regions.iter().any(|&region| region != 0));
+        Self(found.map(|regions| (0..regions.len()).map(|position| regions[space.cell(position)]).collect()))
     }
 
-    /// Returns the region of a cell of the mesh.
+    /// Returns the region of the cell at a position.
+    #[inline]
     pub fn of(&self, cell: u32) -> u32 {
         self.0.as_ref().map_or(0, |regions| regions[cell as usize])
     }
@@ -80,7 +84,7 @@ mod tests {
     }
 
     fn n_regions(mesh: &Mesh, sigma: &Coefficient) -> usize {
-        let regions = Regions::new(mesh, sigma);
+        let regions = Regions::new(&Space::new(mesh, 1).unwrap(), sigma);
         let mut found: Vec<u32> = (0..mesh.n_cells() as u32).map(|cell| regions.of(cell)).collect();
         found.sort_unstable();
         found.dedup();

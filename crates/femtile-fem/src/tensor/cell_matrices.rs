@@ -6,7 +6,7 @@ use femtile_space::TensorSpace;
 use femtile_space::geometry::{CellRule, product_table};
 
 use crate::FemError;
-use crate::evaluation::{CellPoints, TensorBasis};
+use crate::evaluation::{CellPoints, TensorBasis, dot};
 use crate::forms::{Coefficient, PointCoefficients, Points};
 
 /// Cell matrices of $-\nabla\cdot(\sigma\nabla u) + \lambda u$ on a space.
@@ -226,10 +226,6 @@ impl<'a> CellMatrices<'a> {
         }
         Ok(())
     }
-}
-
-pub(super) fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
-    a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 }
 
 #[cfg(test)]

@@ -4,9 +4,9 @@ use femtile_expression::TapeScratch;
 use femtile_space::TensorSpace;
 use femtile_space::geometry::CellRule;
 
-use super::cell_matrices::{DenseShapes, PointTerms, dot};
+use super::cell_matrices::{DenseShapes, PointTerms};
 use crate::FemError;
-use crate::evaluation::{CellPoints, Evaluation, Found};
+use crate::evaluation::{CellPoints, Evaluation, Found, dot};
 use crate::forms::{Compiled, CompiledSlopes, Form, PointCoefficients, Points, Slopes, State};
 
 /// The integrals of a space over its cells by one rule.

@@ -25,6 +25,7 @@ use crate::assembly::WithoutMatrix;
 use crate::assembly::floating::{Flux, Reaction, balance, floats, held_by_conditions, held_nodes};
 use crate::constraints::Constraints;
 use crate::evaluation::{Evaluation, add_products, touching};
+pub use crate::forms::FacetMatrix;
 use crate::forms::{Conditions, FacetTerm, Form};
 use crate::right_side::RightSide;
 pub use assemble::assemble;
@@ -45,21 +46,9 @@ pub struct TensorProblem<'a> {
     is_pure_neumann: bool,
 }
 
-/// The matrix $\int c\,\varphi_i\varphi_j$ of a facet with a Robin condition.
-#[derive(Debug, Clone, PartialEq)]
-pub struct FacetMatrix {
-    /// Degrees of freedom of the closed facet: `[n]` with $n = (p + 1)^{d-1}$.
-    pub dofs: Vec<u32>,
-    /// Entries: `[n][n]`, symmetric.
-    pub entries: Vec<f64>,
-}
-
-impl FacetMatrix {
-    /// Takes the matrices of the facets that have one.
-    fn of_terms(terms: Vec<FacetTerm>) -> Vec<Self> {
-        let with_matrix = terms.into_iter().filter(FacetTerm::reacts);
-        with_matrix.map(|FacetTerm { dofs, matrix, .. }| Self { dofs, entries: matrix }).collect()
-    }
+/// Takes the matrices of the facets that have one.
+fn matrices(terms: Vec<FacetTerm>) -> Vec<FacetMatrix> {
+    terms.into_iter().filter(FacetTerm::reacts).map(|term| term.matrix).collect()
 }
 
 /// A product with an operator: `apply(y, x)` overwrites all of `y` with $A x$.
@@ -123,7 +112,7 @@ impl<'a> TensorProblem<'a> {
         is_pure_neumann: bool,
     ) -> Self {
         let flux = Flux::of(&facet_terms);
-        let facet_matrices = FacetMatrix::of_terms(facet_terms);
+        let facet_matrices = matrices(facet_terms);
         Self { space, form: *form, constraints, facet_matrices, load, flux, is_pure_neumann }
     }
 

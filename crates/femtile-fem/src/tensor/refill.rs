@@ -132,7 +132,7 @@ impl<'a> TensorAssembly<'a> {
         let terms = facet_terms(&space, &conditions)?;
         problem.facet_load = vec![0.0; self.space.n_dofs()];
         add_loads(&mut problem.facet_load, &terms);
-        problem.facet_matrices = FacetMatrix::of_terms(terms);
+        problem.facet_matrices = super::matrices(terms);
         Ok(())
     }
 

@@ -5,15 +5,17 @@ use crate::common;
 use common::{Problem, Random, disturbed, expression, unit_mesh};
 use femtile_device::Cpu;
 use femtile_expression::Expression;
-use femtile_fem::functionals::{energy, error_h1, error_l2, integral, l2_norm, value_at};
+use femtile_fem::functionals::{energy, error_h1, error_l2, facet_fluxes, integral, l2_norm, value_at};
+use femtile_fem::recovery::RecoveredGradient;
 use femtile_fem::{AssembledSystem, Condition, FemError, assemble_interruptible};
+use femtile_space::geometry::CellRule;
 
 fn bits(values: &[f64]) -> Vec<u64> {
     values.iter().map(|value| value.to_bits()).collect()
 }
 
 #[test]
-fn system_solution_and_functionals_have_the_same_bits_at_one_two_and_three_threads() {
+fn system_solution_functionals_and_recovered_fields_have_the_same_bits_at_one_two_and_three_threads() {
     let mut random = Random(17);
     let mesh = unit_mesh(3, 21);
     for mesh in [disturbed(mesh.clone(), 21, 0.3, &mut random), mesh] {
@@ -41,7 +43,14 @@ fn system_solution_and_functionals_have_the_same_bits_at_one_two_and_three_threa
                         value_at(&space, &u, [0.5, 0.5, 0.5]).unwrap(),
                     ]
                 });
+                let fields = device.install(|| {
+                    let recovered = RecoveredGradient::new(problem.space(), &form, &u).unwrap();
+                    let fluxes = facet_fluxes(&space, &form, CellRule::default(), &u).unwrap();
+                    let estimate = recovered.error_estimate().unwrap().cells;
+                    [fluxes, recovered.at_nodes(), recovered.flux_density().unwrap(), estimate].concat()
+                });
                 (
+                    bits(&fields),
                     bits(system.matrix.values().as_slice()),
                     bits(system.rhs.as_slice()),
                     bits(&u),

@@ -143,7 +143,7 @@ impl<V: Scalar, const N: usize> BlockTask<'_, V, N> {
         let problem = self.problem;
         for &facet in self.facets {
             let term = &problem.facet_terms[facet as usize];
-            for (&node, load) in term.dofs.iter().zip(&term.load) {
+            for (&node, load) in term.matrix.dofs.iter().zip(&term.load) {
                 let row = (node as usize).wrapping_sub(self.rows.start);
                 if row < self.rows.len() {
                     self.out.rhs[row] += load;

@@ -255,7 +255,7 @@ fn take<'a, V>(values: &mut &'a mut [V], n: usize) -> &'a mut [V] {
 fn facets_by_block(problem: &AssemblyProblem<'_>, blocks: &RowBlocks) -> Vec<Vec<u32>> {
     let mut facets = vec![Vec::new(); blocks.n_blocks()];
     for (i, term) in problem.facet_terms.iter().enumerate() {
-        let mut touched: Vec<usize> = term.dofs.iter().map(|&node| blocks.block_of(node)).collect();
+        let mut touched: Vec<usize> = term.matrix.dofs.iter().map(|&node| blocks.block_of(node)).collect();
         touched.sort_unstable();
         for group in touched.chunk_by(|a, b| a == b) {
             facets[group[0]].push(i as u32);

@@ -4,9 +4,9 @@ use femtile_mesh::Mesh;
 
 use crate::FemError;
 use crate::assembly::cuda::{ELEMENT, ROWS};
-use crate::assembly::nonzero::Incidence;
 use crate::assembly::sparsity::Sparsity;
 use crate::forms::{CudaForm, OPERATIONS, for_every_linearization};
+use crate::incidence::Incidence;
 
 static DRIFT: Program =
     Program { name: "assembly_drift", source: include_str!("drift.cu"), headers: &HEADERS };
@@ -60,7 +60,7 @@ pub(in crate::assembly) struct Drift {
 impl Drift {
     /// Copies the mesh, the cells of its nodes and the pattern to a GPU.
     pub fn new(device: &Cuda, mesh: &Mesh, pattern: &Sparsity) -> Result<Self, FemError> {
-        let incidence = Incidence::new(mesh);
+        let incidence = Incidence::new(mesh.n_nodes(), &mesh.cells, mesh.kind.n_nodes());
         let offsets = (0..=mesh.n_nodes()).map(|row| pattern.offsets.get(row) as u64).collect();
         Ok(Self {
             n_rows: mesh.n_nodes(),

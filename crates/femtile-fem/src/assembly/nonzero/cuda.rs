@@ -7,7 +7,6 @@ use femtile_device::{Buffer, BufferMut, Cpu, Cuda, Element, Scalar};
 use femtile_mesh::{Mesh, Patches};
 use femtile_sparse::EntryPositions;
 
-use super::incidence::Incidence;
 use super::lists::{Listing, Lists, Size, Values, Workspace};
 use crate::FemError;
 use crate::assembly::cpu;
@@ -20,6 +19,7 @@ use crate::constraints::Constraints;
 use crate::forms::{
     CudaForm, CudaFormData, Evaluated, OPERATIONS, State, for_every_form, for_every_linearization,
 };
+use crate::incidence::Incidence;
 
 static NONZEROS: Program =
     Program { name: "assembly_nonzeros", source: include_str!("nonzero.cu"), headers: &HEADERS };
@@ -340,7 +340,7 @@ impl OnGpu {
         pattern: &Sparsity,
         places: &EntryPositions,
     ) -> Result<Option<Self>, FemError> {
-        let incidence = Incidence::new(mesh);
+        let incidence = Incidence::new(mesh.n_nodes(), &mesh.cells, mesh.kind.n_nodes());
         let listing = Listing { mesh, incidence: &incidence, pattern, places };
         let n_corners = mesh.kind.n_nodes();
         let n_edges = n_corners * (n_corners - 1) / 2;

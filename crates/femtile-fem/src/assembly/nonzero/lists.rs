@@ -4,8 +4,8 @@ use femtile_device::parallel;
 use femtile_mesh::{Mesh, Patches};
 use femtile_sparse::EntryPositions;
 
-use super::incidence::Incidence;
 use crate::assembly::sparsity::Sparsity;
+use crate::incidence::Incidence;
 
 /// Threads of a warp, which share a slice.
 const WARP: usize = 32;

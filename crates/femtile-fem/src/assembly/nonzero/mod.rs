@@ -5,9 +5,7 @@
 
 #[allow(unsafe_code)]
 mod cuda;
-mod incidence;
 mod lists;
 
 pub use cuda::RefillData;
 pub(super) use cuda::specialisations;
-pub(super) use incidence::Incidence;
