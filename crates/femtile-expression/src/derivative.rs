@@ -53,6 +53,50 @@ pub(crate) fn directional_derivative_in(builder: &mut Builder, of: Id, direction
     derivatives[of as usize].unwrap_or_else(|| builder.constant(0.0))
 }
 
+/// Derivatives of one node by some others, none of which depends on another, by one reverse accumulation.
+///
+/// The rule of an operation is linear in the derivative of its operand, so that it gives the share of an operand where the
+/// derivative of the whole takes its place.
+///
+/// # Cost
+/// Linear in the number of nodes before `of`.
+pub(crate) fn gradient_in(builder: &mut Builder, of: Id, by: &[Id]) -> Vec<Id> {
+    let needed = builder.ancestors(of);
+    let chooses = |node: Node| matches!(node, Node::Select(..) | Node::Binary(Binary::Min | Binary::Max, ..));
+    // What a choice leaves out may have no value: its derivatives must stay inside of the choice, as forward accumulation has them.
+    if (0..=of).any(|id| needed[id as usize] && chooses(builder.node(id))) {
+        return by.iter().map(|&by| derivative_in(builder, of, by)).collect();
+    }
+    // None is a derivative that is identically zero.
+    let mut wholes: Vec<Option<Id>> = vec![None; needed.len()];
+    wholes[of as usize] = Some(builder.constant(1.0));
+    for id in (0..=of).rev().filter(|&id| needed[id as usize]) {
+        let Some(whole) = wholes[id as usize].filter(|_| !by.contains(&id)) else { continue };
+        let moved = |value| Operand { value, derivative: Some(whole) };
+        let still = |value| Operand { value, derivative: None };
+        let shares = match builder.node(id) {
+            Node::Constant(_) | Node::Truth(_) | Node::Variable(_) | Node::Select(..) => [None, None],
+            Node::Unary(op, a) => [unary(builder, op, moved(a), id).map(|share| (a, share)), None],
+            Node::Power(a, exponent) => {
+                [constant_power(builder, moved(a), f64::from(exponent)).map(|share| (a, share)), None]
+            }
+            Node::HalfPower(a, twice) => {
+                [constant_power(builder, moved(a), 0.5 * f64::from(twice)).map(|share| (a, share)), None]
+            }
+            Node::Binary(op, a, b) => [
+                binary(builder, op, moved(a), still(b), id).map(|share| (a, share)),
+                binary(builder, op, still(a), moved(b), id).map(|share| (b, share)),
+            ],
+        };
+        for (operand, share) in shares.into_iter().flatten() {
+            let at = operand as usize;
+            wholes[at] = Some(wholes[at].map_or(share, |sum| builder.add(sum, share)));
+        }
+    }
+    let zero = builder.constant(0.0);
+    by.iter().map(|&id| wholes.get(id as usize).copied().flatten().unwrap_or(zero)).collect()
+}
+
 /// An operand and its derivative.
 #[derive(Clone, Copy)]
 struct Operand {

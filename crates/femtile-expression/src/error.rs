@@ -16,6 +16,11 @@ pub struct ExpressionError {
 }
 
 impl ExpressionError {
+    /// An error about some bytes of a text.
+    pub fn at(span: Range<usize>, message: impl Into<String>) -> Self {
+        *Self::new(span, message)
+    }
+
     pub(crate) fn new(span: Range<usize>, message: impl Into<String>) -> Box<Self> {
         Box::new(Self { message: message.into(), advice: None, span })
     }

@@ -2,6 +2,7 @@ use std::fmt;
 use std::ops::{Add, Div, Mul, Neg, Sub};
 use std::str::FromStr;
 
+use crate::array::Array;
 use crate::cuda;
 use crate::derivative;
 use crate::display;
@@ -77,7 +78,8 @@ impl Expression {
         for (i, name) in names.others.iter().enumerate() {
             let position =
                 u16::try_from(i).map_err(|_| *ExpressionError::new(0..0, "more than 65,536 names"))?;
-            scope.bind(name, builder.variable(Variable::Other(position))).map_err(|error| *error)?;
+            let input = Array::number(builder.variable(Variable::Other(position)));
+            scope.bind(name, input).map_err(|error| *error)?;
         }
         match parser::parse(text, Sort::Number, &mut builder, &scope) {
             Ok(root) => Ok(Self { graph: builder.finish(root) }),

@@ -4,16 +4,17 @@ use std::cmp::Reverse;
 use std::f64::consts;
 use std::ops::Range;
 
+use crate::array::ArrayFunction;
 use crate::error::{ExpressionError, quote};
 use crate::names::Scope;
-use crate::node::{Binary, Id, Unary, Variable};
+use crate::node::{Binary, Unary, Variable};
 
 /// The meaning of a name.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Meaning {
     Variable(Variable),
-    /// A part that has been made before: an input or a definition.
-    Value(Id),
+    /// What has been bound to it: inputs or a definition.
+    Bound,
     Constant(f64),
     Truth(bool),
     /// A function of one argument.
@@ -24,6 +25,8 @@ pub(crate) enum Meaning {
     Fold(Binary),
     /// `if(condition, a, b)`.
     If,
+    /// A function of a vector or a matrix.
+    Array(ArrayFunction),
 }
 
 /// Every name; of two with one meaning the first is the one that is printed.
@@ -65,8 +68,19 @@ pub(crate) const NAMES: [(&str, Meaning); 35] = [
     ("if", Meaning::If),
 ];
 
+/// Functions of texts with vectors and matrices.
+pub(crate) const ARRAY_NAMES: [(&str, Meaning); 7] = [
+    ("grad", Meaning::Array(ArrayFunction::Gradient)),
+    ("div", Meaning::Array(ArrayFunction::Divergence)),
+    ("det", Meaning::Array(ArrayFunction::Determinant)),
+    ("inv", Meaning::Array(ArrayFunction::Inverse)),
+    ("tr", Meaning::Array(ArrayFunction::Trace)),
+    ("sym", Meaning::Array(ArrayFunction::Symmetric)),
+    ("dev", Meaning::Array(ArrayFunction::Deviator)),
+];
+
 /// Names of other programs that are too far from ours for a suggestion by spelling.
-const FOREIGN: [(&str, &str); 7] = [
+const FOREIGN: [(&str, &str); 10] = [
     ("fabs", "abs"),
     ("sgn", "sign"),
     ("lg", "log10"),
@@ -74,22 +88,20 @@ const FOREIGN: [(&str, &str); 7] = [
     ("ceiling", "ceil"),
     ("select", "if"),
     ("where", "if"),
+    ("nabla_grad", "grad"),
+    ("trace", "tr"),
+    ("inverse", "inv"),
 ];
 
 impl Meaning {
     /// Returns `true` for names that need arguments in parentheses.
     pub(crate) fn is_function(self) -> bool {
-        matches!(self, Self::Unary(_) | Self::Binary(_) | Self::Fold(_) | Self::If)
+        matches!(self, Self::Unary(_) | Self::Binary(_) | Self::Fold(_) | Self::If | Self::Array(_))
     }
 
     /// The name that is printed for it.
     pub(crate) fn name(self) -> &'static str {
         NAMES.iter().find(|(_, meaning)| *meaning == self).map_or("", |(name, _)| name)
-    }
-
-    /// The meaning of a name that is the same in all texts.
-    pub(crate) fn look_up(name: &str) -> Option<Self> {
-        NAMES.iter().find(|(known, _)| *known == name).map(|(_, meaning)| *meaning)
     }
 }
 
@@ -102,10 +114,7 @@ pub(crate) fn unknown_name(
 ) -> Box<ExpressionError> {
     let kind = if called { "function" } else { "name" };
     let error = ExpressionError::new(span, format!("unknown {kind} {}", quote(name)));
-    let functions = || {
-        let names = NAMES.iter().filter(|(_, meaning)| meaning.is_function());
-        names.map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
-    };
+    let functions = || scope.functions().collect::<Vec<_>>().join(", ");
     let known = if called {
         format!("the functions are {}", functions())
     } else {
@@ -124,12 +133,14 @@ fn nearest<'s>(name: &str, called: bool, scope: &'s Scope) -> Option<&'s str> {
     if length > LONGEST {
         return None;
     }
-    if let Some((_, ours)) = FOREIGN.iter().find(|(foreign, _)| *foreign == lower) {
+    if let Some((_, ours)) =
+        FOREIGN.iter().find(|(foreign, ours)| *foreign == lower && scope.meaning(ours).is_some())
+    {
         return Some(ours);
     }
     // A short name is near to everything: it may differ by case alone, a longer one by a third of its letters.
     let allowed = if length < 3 { length - 1 } else { 2.min(length / 2) };
-    let functions = NAMES.iter().filter(|(_, meaning)| meaning.is_function()).map(|(name, _)| (*name, true));
+    let functions = scope.functions().map(|name| (name, true));
     let names = scope.names().map(|name| (name, false));
     // Of names equally far, one of the sort that the text needs, then the one that begins most alike.
     let (distance, _, _, known) = names

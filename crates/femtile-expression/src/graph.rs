@@ -105,6 +105,8 @@ fn evaluate_all(nodes: &[Node], point: [f64; 3], time: f64, others: &[f64], valu
 pub(crate) struct Builder {
     nodes: Vec<Node>,
     ids: HashMap<Node, Id>,
+    /// Whether logarithms and differences of 1 + a are rewritten so that they keep the digits of a small a.
+    pub(crate) is_stable: bool,
     /// Names of the other inputs; of several imported graphs the longest list.
     others: Arc<[String]>,
 }
@@ -112,6 +114,11 @@ pub(crate) struct Builder {
 impl Builder {
     pub(crate) fn node(&self, id: Id) -> Node {
         self.nodes[id as usize]
+    }
+
+    /// The number of nodes.
+    pub(crate) fn n_nodes(&self) -> usize {
+        self.nodes.len()
     }
 
     pub(crate) fn intern(&mut self, node: Node) -> Id {
@@ -132,6 +139,11 @@ impl Builder {
             ids.push(id);
         }
         ids
+    }
+
+    /// A builder that keeps the digits of small differences from 1.
+    pub(crate) fn stable() -> Self {
+        Self { is_stable: true, ..Self::default() }
     }
 
     /// A builder whose other inputs have these names.

@@ -16,6 +16,14 @@ pub(crate) enum Token<'t> {
     Open,
     Close,
     Comma,
+    /// `.` between two vectors.
+    Dot,
+    /// `:` between two matrices.
+    Colon,
+    /// `'` behind an array.
+    Prime,
+    OpenBracket,
+    CloseBracket,
     End,
 }
 
@@ -23,6 +31,8 @@ pub(crate) enum Token<'t> {
 pub(crate) struct Lexer<'t> {
     text: &'t str,
     at: usize,
+    /// Whether the symbols of arrays are known.
+    has_arrays: bool,
 }
 
 /// Operators by spelling; a longer one stands before those it begins with.
@@ -51,9 +61,18 @@ const SYMBOLS: [(&str, Token<'static>); 22] = [
     (",", Token::Comma),
 ];
 
+/// The operators of arrays.
+const ARRAY_SYMBOLS: [(&str, Token<'static>); 5] = [
+    (".", Token::Dot),
+    (":", Token::Colon),
+    ("'", Token::Prime),
+    ("[", Token::OpenBracket),
+    ("]", Token::CloseBracket),
+];
+
 impl<'t> Lexer<'t> {
-    pub(crate) fn new(text: &'t str) -> Self {
-        Self { text, at: 0 }
+    pub(crate) fn new(text: &'t str, has_arrays: bool) -> Self {
+        Self { text, at: 0, has_arrays }
     }
 
     /// Returns the next token and its span.
@@ -69,10 +88,13 @@ impl<'t> Lexer<'t> {
                     .unwrap_or(rest.len());
                 (word(&rest[..length]), length)
             }
-            Some(first) => match SYMBOLS.iter().find(|(symbol, _)| rest.starts_with(symbol)) {
-                Some(&(symbol, token)) => (token, symbol.len()),
-                None => return Err(unexpected(first, start)),
-            },
+            Some(first) => {
+                let of_arrays = ARRAY_SYMBOLS.iter().filter(|_| self.has_arrays);
+                match SYMBOLS.iter().chain(of_arrays).find(|(symbol, _)| rest.starts_with(symbol)) {
+                    Some(&(symbol, token)) => (token, symbol.len()),
+                    None => return Err(unexpected(first, start)),
+                }
+            }
         };
         self.at = start + length;
         Ok((token, start..self.at))

@@ -25,6 +25,7 @@
 //! and `cuda` each walk that graph once.
 #![forbid(unsafe_code)]
 
+mod array;
 mod condition;
 mod cuda;
 mod derivative;
@@ -42,6 +43,7 @@ mod program;
 mod simplify;
 mod tape;
 
+pub use array::{Array, Shape};
 pub use condition::Condition;
 pub use error::ExpressionError;
 pub use expression::Expression;

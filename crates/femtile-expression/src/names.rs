@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
+use crate::array::{Array, SpaceDerivative};
 use crate::error::{ExpressionError, quote};
-use crate::function::{Meaning, NAMES};
-use crate::node::{Id, Variable};
+use crate::function::{ARRAY_NAMES, Meaning, NAMES};
+use crate::node::Variable;
 
 /// Names that an expression may use besides x, y, z.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -22,8 +23,12 @@ pub(crate) struct Scope {
     coordinates: bool,
     /// Whether t is a name.
     time: bool,
+    /// Whether texts may have vectors and matrices.
+    pub has_arrays: bool,
+    /// How numbers change from point to point, if `grad` is known.
+    pub space: Option<SpaceDerivative>,
     order: Vec<String>,
-    ids: HashMap<String, Id>,
+    bound: HashMap<String, Array>,
 }
 
 /// Words that are operators.
@@ -35,13 +40,18 @@ impl Scope {
         Self { coordinates: true, time, ..Self::default() }
     }
 
+    /// The scope of texts with vectors and matrices.
+    pub(crate) fn with_arrays() -> Self {
+        Self { has_arrays: true, ..Self::default() }
+    }
+
     /// Gives a value a name, which must be new.
-    pub(crate) fn bind(&mut self, name: &str, id: Id) -> Result<(), Box<ExpressionError>> {
+    pub(crate) fn bind(&mut self, name: &str, array: Array) -> Result<(), Box<ExpressionError>> {
         if let Some((message, advice)) = self.objection(name) {
             return Err(ExpressionError::new(0..0, message).advise(advice));
         }
         self.order.push(name.to_owned());
-        self.ids.insert(name.to_owned(), id);
+        self.bound.insert(name.to_owned(), array);
         Ok(())
     }
 
@@ -55,13 +65,13 @@ impl Scope {
                 "a name has letters, digits and _, and does not begin with a digit",
             ));
         }
-        let taken = match Meaning::look_up(name) {
+        let taken = match self.fixed(name) {
             _ if OPERATORS.contains(&name) => "an operator",
             Some(Meaning::Variable(_)) if self.coordinates => "a coordinate",
             Some(meaning) if meaning.is_function() => "a function",
             Some(Meaning::Constant(_) | Meaning::Truth(_)) => "a constant",
             _ if self.coordinates && name == Variable::T.name() => "the time",
-            _ if self.ids.contains_key(name) => {
+            _ if self.bound.contains_key(name) => {
                 return Some((format!("the name {quoted} is given twice"), "choose another name"));
             }
             _ => return None,
@@ -70,25 +80,40 @@ impl Scope {
     }
 
     /// What a name is bound to.
-    pub(crate) fn value(&self, name: &str) -> Option<Id> {
-        self.ids.get(name).copied()
+    pub(crate) fn value(&self, name: &str) -> Option<&Array> {
+        self.bound.get(name)
+    }
+
+    /// The names that are the same in all texts of the kind of this scope.
+    fn fixed_names(&self) -> impl Iterator<Item = &'static (&'static str, Meaning)> {
+        NAMES.iter().chain(ARRAY_NAMES.iter().filter(|_| self.has_arrays))
+    }
+
+    fn fixed(&self, name: &str) -> Option<Meaning> {
+        self.fixed_names().find(|(known, _)| *known == name).map(|(_, meaning)| *meaning)
+    }
+
+    /// The names of functions.
+    pub(crate) fn functions(&self) -> impl Iterator<Item = &'static str> {
+        self.fixed_names().filter(|(_, meaning)| meaning.is_function()).map(|(name, _)| *name)
     }
 
     /// The meaning of a name in this scope.
     pub(crate) fn meaning(&self, name: &str) -> Option<Meaning> {
-        if let Some(id) = self.value(name) {
-            return Some(Meaning::Value(id));
+        if self.bound.contains_key(name) {
+            return Some(Meaning::Bound);
         }
         if self.time && name == Variable::T.name() {
             return Some(Meaning::Variable(Variable::T));
         }
-        Meaning::look_up(name).filter(|meaning| self.coordinates || !matches!(meaning, Meaning::Variable(_)))
+        self.fixed(name).filter(|meaning| self.coordinates || !matches!(meaning, Meaning::Variable(_)))
     }
 
     /// Every name that is no function.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         let is_fixed = |name: &&str| {
-            !self.ids.contains_key(*name) && self.meaning(name).is_some_and(|meaning| !meaning.is_function())
+            !self.bound.contains_key(*name)
+                && self.meaning(name).is_some_and(|meaning| !meaning.is_function())
         };
         let fixed = NAMES.iter().map(|(name, _)| *name).filter(is_fixed);
         let time = self.time.then_some(Variable::T.name());

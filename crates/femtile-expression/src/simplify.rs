@@ -4,6 +4,9 @@
 //! most a few units in the last place: `c·(d·x)` becomes `(c·d)·x`, `e^x` becomes `exp(x)`, `x^0.5` becomes
 //! `sqrt(x)`, and other halves of odd integers become products with it. `0·x` and `0/x` become 0 even where `x` is infinite or not a number.
 //!
+//! Texts with vectors and matrices have two more rules, `log(1 + a)` is `log1p(a)` and `(1 + a) - 1` is `a`, which keep the digits of
+//! a small a.
+//!
 //! A node is stored only by the method that makes it and only when no rule applies to its operands. Making it again
 //! from the same operands therefore gives the same node, which is why printed text parses back to an equal
 //! expression. A result that is not finite is not folded, since no number of the grammar spells it.
@@ -55,6 +58,11 @@ impl Builder {
         match op {
             Unary::Negate => return self.negate(a),
             Unary::Not => return self.not(a),
+            Unary::Log if self.is_stable => {
+                if let Some(small) = self.beyond_one(a) {
+                    return self.unary(Unary::Log1p, small);
+                }
+            }
             _ => {}
         }
         match self.value(a).map(|a| op.apply(a)) {
@@ -67,6 +75,11 @@ impl Builder {
         match op {
             Binary::And | Binary::Or => return self.junction(op, a, b),
             Binary::Power => return self.power(a, b),
+            Binary::Subtract if self.is_stable && self.value(b) == Some(1.0) => {
+                if let Some(small) = self.beyond_one(a) {
+                    return small;
+                }
+            }
             _ => {}
         }
         if let (Some(a), Some(b)) = (self.value(a), self.value(b)) {
@@ -161,8 +174,17 @@ impl Builder {
         }
     }
 
+    /// The a of a sum 1 + a.
+    pub(crate) fn beyond_one(&self, id: Id) -> Option<Id> {
+        match self.node(id) {
+            Node::Binary(Binary::Add, one, a) if self.value(one) == Some(1.0) => Some(a),
+            Node::Binary(Binary::Add, a, one) if self.value(one) == Some(1.0) => Some(a),
+            _ => None,
+        }
+    }
+
     /// The number that a node is, if it is one.
-    fn value(&self, id: Id) -> Option<f64> {
+    pub(crate) fn value(&self, id: Id) -> Option<f64> {
         match self.node(id) {
             Node::Constant(bits) => Some(bits.value()),
             _ => None,

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use femtile_expression::Shape;
 use serde::Deserialize;
 
+use crate::definitions::{has_word, without_comments};
 use crate::error::FormError;
 
 /// The equations that come with the library: names and texts.
@@ -17,92 +19,216 @@ const LIBRARY: [(&str, &str); 5] = [
 
 /// An equation: names of unknowns and coefficients, and formulas of its integrands.
 ///
-/// Formulas use `x`, `y`, `z`, `t`, the components of u (`u`), their derivatives (`u_x`, `u_y`, `u_z`, `u_t`), coefficients
-/// (a scalar `c`, entries `c_x`, … of a vector and `c_xx`, `c_xy`, … of a tensor) and definitions; those on facets use
-/// the normal (`n_x`, `n_y`, `n_z`) as well, those on interior facets u of the second cell (`u_other`, `u_other_x`, …).
-/// In the plane, whatever ends in z is zero. Signs are those of the residual: `flux` is multiplied by ∇v, `source` by v,
-/// and the sum of all integrals vanishes. An `energy` stands for its derivatives by u and ∇u.
+/// Formulas use the point `x`, `y`, `z`, the time `t`, unknowns (`u`, `grad(u)`, `div(u)`, `u_t`), coefficients, definitions and
+/// the unit matrix `identity`; those on facets the unit normal `normal` as well, those on interior facets the unknowns of the
+/// second cell (`u_other`). Vectors have an entry for each axis, or for each component of their unknown;
+/// `grad` of a vector has the derivatives of a component in a row.
+///
+/// The equation is, for all test functions v that vanish where u is given,
+///
+/// $$ \int c\,\partial_t u\cdot v + F : \nabla v\,dx = \int f\cdot v\,dx + \int_\Gamma g\cdot v\,ds $$
+///
+/// with the capacity c, the flux F and the source f of the cells and the flux g into the body on the boundary. An energy stands for
+/// its derivatives: it adds $\partial W/\partial\nabla u$ to F and takes $\partial W/\partial u$ from f.
 ///
 /// ```
-/// use femtile_form::{Domain, Equation};
+/// use femtile_form::Equation;
 /// let form = Equation::named("elasticity")?.form(3).with("young", 210e9)?.with("poisson", 0.3)?.build()?;
 /// let class = form.integrals()[0].integrand.class();
 /// assert!(class.symmetric && class.couples_components && class.is_linear());
+///
+/// let text = r#"
+///     unknown = { u = { components = "dimension" } }
+///     define = "F = identity + grad(u); J = det(F)"
+///     cells = { energy = "(tr(F'*F) - 3)/2 - log(J) + 5*log(J)^2" }
+/// "#;
+/// let neo_hookean = Equation::from_toml("neo-hookean", text)?.form(3).build()?;
+/// assert!(neo_hookean.is_symmetric() && !neo_hookean.is_linear());
 /// # Ok::<(), femtile_form::FormError>(())
 /// ```
 #[derive(Debug, Clone)]
 pub struct Equation {
-    pub(crate) name: String,
-    pub(crate) text: Text,
+    name: String,
+    pub(crate) text: EquationText,
 }
 
 /// The keys of an equation.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Text {
-    pub description: String,
-    /// Names of the components of u.
-    pub unknown: Vec<String>,
-    /// Whether u is a vector in space, with as many components as space has dimensions.
+pub struct EquationText {
+    /// A line that describes it.
     #[serde(default)]
-    pub vector: bool,
+    pub description: String,
+    /// Names of the unknowns; their components follow each other in alphabetical order of the names.
+    pub unknown: BTreeMap<String, Unknown>,
+    /// The coefficients by name.
     #[serde(default)]
     pub coefficients: BTreeMap<String, Parameter>,
-    /// Names of formulas, in any order.
+    /// Definitions `name = formula`, one in a line or separated by `;`. A formula uses what was defined before it.
     #[serde(default)]
-    pub define: BTreeMap<String, String>,
-    pub cells: Terms,
+    pub define: String,
+    /// The integrand over cells.
     #[serde(default)]
-    pub boundary: BTreeMap<String, FacetTerms>,
+    pub cells: CellTerms,
+    /// Terms on boundary facets by name.
     #[serde(default)]
-    pub interior: Option<FacetTerms>,
+    pub boundary: BTreeMap<String, BoundaryTerms>,
+    /// The integrand over interior facets.
+    #[serde(default)]
+    pub interior: Option<InteriorTerms>,
+}
+
+/// An unknown of an equation.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Unknown {
+    /// Its components; none for a number.
+    pub components: Option<Components>,
+}
+
+/// The components of an unknown that is a vector.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+pub enum Components {
+    /// So many.
+    Count(usize),
+    /// One for each axis.
+    Axes(Axes),
+}
+
+/// The word for a component for each axis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Axes {
+    /// As many as space has dimensions.
+    Dimension,
+}
+
+impl Unknown {
+    /// Returns the shape of its values in a space of a dimension.
+    pub fn shape(&self, dimension: usize) -> Shape {
+        match self.components {
+            None => Shape::Number,
+            Some(Components::Count(n)) => Shape::Vector(n),
+            Some(Components::Axes(Axes::Dimension)) => Shape::Vector(dimension),
+        }
+    }
 }
 
 /// A coefficient of an equation.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Parameter {
+pub struct Parameter {
+    /// Its shape.
     #[serde(default)]
     pub shape: CoefficientShape,
+    /// The value where none is given: of a number, of all entries of a vector, on the diagonal of a tensor.
     pub default: Option<f64>,
 }
 
 /// The shape of a coefficient.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum CoefficientShape {
+pub enum CoefficientShape {
+    /// A number.
     #[default]
     Scalar,
+    /// A vector with an entry for each axis.
     Vector,
+    /// A matrix with a row and a column for each axis.
     Tensor,
 }
 
-/// The formulas of an integrand, by components of v.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Terms {
-    pub energy: Option<String>,
-    #[serde(default)]
-    pub flux: Vec<Vec<String>>,
-    #[serde(default)]
-    pub source: Vec<String>,
+/// Formulas that belong to unknowns.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+pub enum Formulas {
+    /// The formula of the only unknown.
+    One(String),
+    /// By unknown; none is zero.
+    ByUnknown(BTreeMap<String, String>),
+    /// No formula.
+    #[default]
+    #[serde(skip)]
+    None,
 }
 
-/// The formulas of an integrand on facets, with coefficients of its own.
+impl From<&str> for Formulas {
+    fn from(text: &str) -> Self {
+        Self::One(text.to_owned())
+    }
+}
+
+impl Formulas {
+    fn texts(&self) -> Vec<&str> {
+        match self {
+            Self::One(text) => vec![text],
+            Self::ByUnknown(texts) => texts.values().map(String::as_str).collect(),
+            Self::None => Vec::new(),
+        }
+    }
+}
+
+/// The integrand over cells.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct FacetTerms {
+pub struct CellTerms {
+    /// The energy density W.
+    pub energy: Option<String>,
+    /// F, multiplied by ∇v: a vector of an unknown that is a number, else a matrix.
+    #[serde(default)]
+    pub flux: Formulas,
+    /// f, multiplied by v, on the right side.
+    #[serde(default)]
+    pub source: Formulas,
+    /// c, a number that is multiplied by ∂u/∂t.
+    #[serde(default)]
+    pub capacity: Formulas,
+}
+
+/// The integrand over boundary facets, with coefficients of its own.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BoundaryTerms {
+    /// The coefficients by name.
     #[serde(default)]
     pub coefficients: BTreeMap<String, Parameter>,
+    /// g, the flux into the body, multiplied by v, on the right side.
     #[serde(default)]
-    pub flux: Vec<Vec<String>>,
+    pub flux: Formulas,
+}
+
+/// The integrand over interior facets, with the test functions of both cells; as in cells, `source` stands on the right side.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InteriorTerms {
+    /// Multiplied by ∇v of the first cell, out of which the normal points.
     #[serde(default)]
-    pub source: Vec<String>,
-    /// As `flux` and `source`, multiplied by the test function of the second cell.
+    pub flux: Formulas,
+    /// Multiplied by v of the first cell.
     #[serde(default)]
-    pub flux_other: Vec<Vec<String>>,
+    pub source: Formulas,
+    /// Multiplied by ∇v of the second cell.
     #[serde(default)]
-    pub source_other: Vec<String>,
+    pub flux_other: Formulas,
+    /// Multiplied by v of the second cell.
+    #[serde(default)]
+    pub source_other: Formulas,
+}
+
+impl EquationText {
+    /// All formulas.
+    fn texts(&self) -> Vec<&str> {
+        let CellTerms { energy, flux, source, capacity } = &self.cells;
+        let mut all: Vec<&str> = vec![&self.define];
+        all.extend(energy.as_deref());
+        all.extend([flux, source, capacity].into_iter().flat_map(Formulas::texts));
+        all.extend(self.boundary.values().flat_map(|terms| terms.flux.texts()));
+        if let Some(InteriorTerms { flux, source, flux_other, source_other }) = &self.interior {
+            all.extend([flux, source, flux_other, source_other].into_iter().flat_map(Formulas::texts));
+        }
+        all
+    }
 }
 
 impl Equation {
@@ -132,40 +258,46 @@ impl Equation {
     /// Reads an equation from a TOML text; the files in `equations/` of this crate are examples.
     ///
     /// # Errors
-    /// [`FormError::Equation`] for a text without the keys of an equation, or with a wrong number of formulas.
+    /// [`FormError::Equation`] for a text without the keys of an equation; as [`Self::new`].
     pub fn from_toml(name: &str, text: &str) -> Result<Self, FormError> {
         let failure = |message: String| FormError::Equation { equation: name.to_owned(), message };
-        let text: Text = toml::from_str(text).map_err(|error| failure(error.to_string()))?;
-        let n = text.unknown.len();
-        if n == 0 {
-            return Err(failure("unknown: at least one component".to_owned()));
+        Self::new(name, toml::from_str(text).map_err(|error| failure(error.to_string()))?)
+    }
+
+    /// Makes an equation of texts. Formulas are read when a form is built.
+    ///
+    /// # Errors
+    /// [`FormError::Equation`] without an unknown, for a vector of none or more than 16 components; [`FormError::Coefficient`] for a
+    /// coefficient with the name of something else.
+    pub fn new(name: &str, mut text: EquationText) -> Result<Self, FormError> {
+        let failure = |message: String| FormError::Equation { equation: name.to_owned(), message };
+        if text.unknown.is_empty() {
+            return Err(failure("unknown: at least one is needed".to_owned()));
         }
-        if text.vector && n != 3 {
-            return Err(failure(format!(
-                "unknown: {n} names of a vector; it needs 3, and the plane has the first two"
-            )));
+        if let Some((own, _)) = text
+            .unknown
+            .iter()
+            .find(|(_, unknown)| matches!(unknown.components, Some(Components::Count(0 | 17..))))
+        {
+            return Err(failure(format!("unknown.{own}: a vector has 1 to 16 components")));
         }
-        let facets = text.boundary.iter().map(|(name, terms)| (format!("boundary.{name}"), terms));
-        let facets = facets.chain(text.interior.iter().map(|terms| ("interior".to_owned(), terms)));
-        let on_facets = facets.flat_map(|(place, terms)| {
-            let own = (place.clone(), &terms.flux, &terms.source);
-            [own, (format!("{place} (second cell)"), &terms.flux_other, &terms.source_other)]
-        });
-        let cells = ("cells".to_owned(), &text.cells.flux, &text.cells.source);
-        for (place, flux, source) in std::iter::once(cells).chain(on_facets) {
-            if !(source.is_empty() || source.len() == n) {
-                return Err(failure(format!(
-                    "{place}: {} formulas of the source for {n} components",
-                    source.len()
-                )));
-            }
-            if !(flux.is_empty() || flux.len() == n && flux.iter().all(|row| row.len() == 3)) {
-                return Err(failure(format!(
-                    "{place}: the flux needs {n} rows (components) of 3 formulas (axes)"
-                )));
-            }
+        let reserved = |name: &str| {
+            let stem = name.strip_suffix("_other").or_else(|| name.strip_suffix("_t"));
+            name == "normal" || stem.is_some_and(|stem| text.unknown.contains_key(stem))
+        };
+        if let Some(name) = text.coefficients.keys().find(|name| reserved(name)) {
+            let message = format!("the name {name} has a meaning of its own; choose another name");
+            return Err(FormError::Coefficient { coefficient: name.clone(), message });
         }
+        text.define = without_comments(&text.define);
         Ok(Self { name: name.to_owned(), text })
+    }
+
+    /// Returns the first coefficient that no formula uses.
+    pub(crate) fn unused(&self) -> Option<&str> {
+        let texts = self.text.texts();
+        let uses = |name: &str| texts.iter().any(|text| has_word(text, name));
+        self.coefficients().find(|name| !uses(name))
     }
 
     /// Returns its name.
@@ -178,14 +310,29 @@ impl Equation {
         &self.text.description
     }
 
-    /// Returns the number of components of u in a space of a dimension.
+    /// Returns its unknowns with their shapes in a space of a dimension.
+    pub fn unknowns(&self, dimension: usize) -> impl Iterator<Item = (&str, Shape)> {
+        self.text.unknown.iter().map(move |(name, unknown)| (name.as_str(), unknown.shape(dimension)))
+    }
+
+    /// Returns the number of components of all unknowns in a space of a dimension.
     pub fn n_components(&self, dimension: usize) -> usize {
-        if self.text.vector { dimension } else { self.text.unknown.len() }
+        self.unknowns(dimension).map(|(_, shape)| shape.n_entries()).sum()
     }
 
     /// Returns the names of its coefficients.
     pub fn coefficients(&self) -> impl Iterator<Item = &str> {
         self.text.coefficients.keys().map(String::as_str)
+    }
+
+    /// Returns the shape of a coefficient.
+    pub fn coefficient_shape(&self, name: &str) -> Option<CoefficientShape> {
+        self.text.coefficients.get(name).map(|parameter| parameter.shape)
+    }
+
+    /// Adds a term on boundary facets.
+    pub fn set_boundary_term(&mut self, name: &str, terms: BoundaryTerms) {
+        self.text.boundary.insert(name.to_owned(), terms);
     }
 
     pub(crate) fn failure(&self, message: String) -> FormError {

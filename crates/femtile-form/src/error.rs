@@ -76,6 +76,18 @@ pub enum FormError {
         /// The place and the reason.
         message: String,
     },
+    /// A formula of an equation that cannot be read, or has the wrong shape.
+    #[error("equation {equation}: {key}: {error}\n{}", .error.pointed(formula))]
+    Formula {
+        /// Name of the equation.
+        equation: String,
+        /// The key of the formula, such as `energy` or `define.F`.
+        key: String,
+        /// The formula.
+        formula: String,
+        /// The reason.
+        error: femtile_expression::ExpressionError,
+    },
     /// A coefficient that the equation does not have, lacks, or cannot take.
     #[error("{coefficient}: {message}")]
     Coefficient {

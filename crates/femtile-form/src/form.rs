@@ -3,16 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use femtile_expression::{Expression, ProgramBuilder, Value, Variable};
-use femtile_mesh::Field;
+use femtile_expression::Shape;
 
-use crate::coefficient::{Coefficient, PointFunction};
-use crate::equation::{CoefficientShape, Equation, FacetTerms, Parameter, Terms};
+use crate::coefficient::Coefficient;
+use crate::equation::{CoefficientShape, Equation, Parameter};
 use crate::error::FormError;
-use crate::integrand::{CellData, Data, Formulas, Input, Integrand, Shape, Side};
-
-/// Names of the axes.
-const AXES: [&str; 3] = ["x", "y", "z"];
+use crate::formula::{Part, Place, Role, integrand};
+use crate::integrand::{Integrand, Side};
+use crate::recipe::{Bound, Entry, Which};
 
 /// Where an integral is taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -161,467 +159,107 @@ impl FormBuilder<'_> {
     /// Compiles the form.
     ///
     /// # Errors
-    /// [`FormError::Coefficient`] for a coefficient without a value or of a wrong shape, [`FormError::Equation`] for a
+    /// [`FormError::Coefficient`] for a coefficient without a value or of a wrong shape, [`FormError::Formula`] for a
     /// formula that cannot be read.
     pub fn build(self) -> Result<Form, FormError> {
         let text = &self.equation.text;
-        let own = self.scope(&text.coefficients, &self.arguments)?;
-        let cells = Formula { place: "cells".to_owned(), n_sides: 1, has_normal: false };
-        let mut integrals = vec![Integral {
-            domain: Domain::Cells,
-            integrand: self.integrand(&cells, &own, &text.cells, None)?,
-        }];
+        if let Some(name) = self.equation.unused() {
+            let message = "no formula uses it; leave it out, or correct the formula".to_owned();
+            return Err(FormError::Coefficient { coefficient: name.to_owned(), message });
+        }
+        let own = self.bound(&text.coefficients, &self.arguments)?;
+        let integrand = |place: &str, domain: &Domain, coefficients: &[Bound], parts: &[Part<'_>], energy| {
+            let place = Place { name: place.to_owned(), domain, dimension: self.dimension };
+            integrand(self.equation, &place, coefficients, parts, energy)
+        };
+        let cells = &text.cells;
+        let parts = [
+            Part { key: "flux", side: Side::First, role: Role::Flux, formulas: &cells.flux },
+            Part { key: "source", side: Side::First, role: Role::Source, formulas: &cells.source },
+            Part { key: "capacity", side: Side::First, role: Role::Capacity, formulas: &cells.capacity },
+        ];
+        let domain = Domain::Cells;
+        let of_cells = integrand("cells", &domain, &own, &parts, cells.energy.as_deref())?;
+        let mut integrals = vec![Integral { domain, integrand: of_cells }];
         for (term, facets, arguments) in &self.boundary {
             let terms = &text.boundary[term];
-            let mut scope = own.clone();
-            scope.extend(self.scope(&terms.coefficients, arguments)?);
-            let place = Formula { place: format!("boundary.{term}"), n_sides: 1, has_normal: true };
-            let integrand = self.integrand(&place, &scope, &terms.first(), None)?;
-            integrals.push(Integral { domain: Domain::Boundary(facets.clone()), integrand });
+            let mut coefficients = own.clone();
+            coefficients.extend(self.bound(&terms.coefficients, arguments)?);
+            let parts = [Part { key: "flux", side: Side::First, role: Role::Source, formulas: &terms.flux }];
+            let domain = Domain::Boundary(facets.clone());
+            let integrand = integrand(&format!("boundary.{term}"), &domain, &coefficients, &parts, None)?;
+            integrals.push(Integral { domain, integrand });
         }
         if let Some(terms) = &text.interior {
-            let mut scope = own.clone();
-            scope.extend(self.scope(&terms.coefficients, &BTreeMap::new())?);
-            let place = Formula { place: "interior".to_owned(), n_sides: 2, has_normal: true };
-            let integrand = self.integrand(&place, &scope, &terms.first(), Some(&terms.second()))?;
-            integrals.push(Integral { domain: Domain::Interior, integrand });
+            let [first, second] = [Side::First, Side::Second];
+            let parts = [
+                Part { key: "flux", side: first, role: Role::Flux, formulas: &terms.flux },
+                Part { key: "source", side: first, role: Role::Source, formulas: &terms.source },
+                Part { key: "flux_other", side: second, role: Role::Flux, formulas: &terms.flux_other },
+                Part { key: "source_other", side: second, role: Role::Source, formulas: &terms.source_other },
+            ];
+            let domain = Domain::Interior;
+            let integrand = integrand("interior", &domain, &own, &parts, None)?;
+            integrals.push(Integral { domain, integrand });
         }
         let n_components = self.equation.n_components(self.dimension);
         Ok(Form { dimension: self.dimension, n_components, integrals })
     }
 
-    /// Returns the entries of coefficients, by the names that formulas use.
-    fn scope(
+    /// Returns the entries of coefficients, in their shapes.
+    fn bound(
         &self,
         parameters: &BTreeMap<String, Parameter>,
         arguments: &Arguments,
-    ) -> Result<Vec<(String, Entry)>, FormError> {
-        let mut entries = Vec::new();
-        for (name, parameter) in parameters {
+    ) -> Result<Vec<Bound>, FormError> {
+        let d = self.dimension;
+        let bind = |(name, parameter): (&String, &Parameter)| {
             let failure = |message: String| FormError::Coefficient { coefficient: name.clone(), message };
             let argument = match (arguments.get(name), parameter.default) {
                 (Some(argument), _) => argument.clone(),
                 (None, Some(default)) => match parameter.shape {
-                    CoefficientShape::Vector => vec![Coefficient::Constant(default); self.dimension].into(),
+                    CoefficientShape::Vector => vec![Coefficient::Constant(default); d].into(),
                     _ => default.into(),
                 },
                 (None, None) => return Err(failure("it has no value".to_owned())),
             };
-            let entry = |coefficient, part| Entry { name: name.clone(), coefficient, part };
-            match (parameter.shape, argument) {
+            let entry = |coefficient, which| Entry { name: name.clone(), coefficient, which };
+            let (shape, entries) = match (parameter.shape, argument) {
                 (CoefficientShape::Scalar, Argument::One(value)) if value.is_scalar() => {
-                    entries.push((name.clone(), entry(Arc::new(value), Part::Scalar)));
+                    (Shape::Number, vec![entry(Arc::new(value), Which::Number)])
                 }
                 (CoefficientShape::Tensor, Argument::One(value)) => {
                     let value = Arc::new(value);
-                    for (i, row) in AXES.into_iter().enumerate() {
-                        for (j, column) in AXES.into_iter().enumerate() {
-                            let entry = entry(value.clone(), Part::Tensor(i, j));
-                            entries.push((format!("{name}_{row}{column}"), entry));
-                        }
-                    }
+                    let all = (0..d).flat_map(|i| (0..d).map(move |j| Which::Tensor(i, j)));
+                    (Shape::Matrix(d, d), all.map(|which| entry(value.clone(), which)).collect())
                 }
                 (CoefficientShape::Vector, Argument::Vector(values)) => {
-                    if !(self.dimension..=3).contains(&values.len())
-                        || !values.iter().all(Coefficient::is_scalar)
-                    {
-                        return Err(failure(format!("a vector needs {} scalars", self.dimension)));
+                    if !(d..=3).contains(&values.len()) || !values.iter().all(Coefficient::is_scalar) {
+                        return Err(failure(format!("a vector needs {d} scalars")));
                     }
-                    for (axis, label) in AXES.into_iter().enumerate() {
-                        let value = values.get(axis).cloned().unwrap_or(Coefficient::Constant(0.0));
-                        entries.push((format!("{name}_{label}"), entry(Arc::new(value), Part::Scalar)));
-                    }
+                    let entries = values.into_iter().take(d);
+                    let entries = entries.map(|value| entry(Arc::new(value), Which::Number)).collect();
+                    (Shape::Vector(d), entries)
                 }
                 (CoefficientShape::Vector, Argument::One(Coefficient::CellField(field)))
-                    if field.n_components >= self.dimension && field.n_components <= 3 =>
+                    if (d..=3).contains(&field.n_components) =>
                 {
-                    let n = field.n_components;
                     let value = Arc::new(Coefficient::CellField(field));
-                    for (axis, label) in AXES.into_iter().enumerate() {
-                        let part = if axis < n { Part::Component(axis) } else { Part::Zero };
-                        entries.push((format!("{name}_{label}"), entry(value.clone(), part)));
-                    }
+                    let entries = (0..d).map(|axis| entry(value.clone(), Which::Component(axis)));
+                    (Shape::Vector(d), entries.collect())
                 }
                 (CoefficientShape::Scalar, _) => return Err(failure("it must be a scalar".to_owned())),
                 (CoefficientShape::Vector, _) => {
-                    return Err(failure(format!("it must be a vector of {} components", self.dimension)));
+                    return Err(failure(format!("it must be a vector of {d} components")));
                 }
                 (CoefficientShape::Tensor, Argument::Vector(_)) => {
                     return Err(failure("it must be a scalar or a tensor, not a vector".to_owned()));
                 }
-            }
-        }
-        Ok(entries)
-    }
-
-    fn integrand(
-        &self,
-        place: &Formula,
-        scope: &[(String, Entry)],
-        first: &Terms,
-        second: Option<&Terms>,
-    ) -> Result<Integrand, FormError> {
-        let text = &self.equation.text;
-        let shape = Shape {
-            dimension: self.dimension,
-            n_components: self.equation.n_components(self.dimension),
-            n_sides: place.n_sides,
+            };
+            Ok(Bound { name: name.clone(), shape, entries })
         };
-        let mut collected = Collected::default();
-        let recipes: Vec<(&String, Recipe)> = scope
-            .iter()
-            .map(|(name, entry)| Ok((name, entry.recipe(&entry.coefficient, &mut collected)?)))
-            .collect::<Result<_, FormError>>()?;
-        let data = collected.data;
-        let (inputs, names) = inputs(shape, place, &text.unknown, &data);
-        let failure = |place: &str, message: String| self.equation.failure(format!("{place}: {message}"));
-
-        let n_slots = shape.n_slots();
-        let directions = (0..n_slots).map(|slot| format!("direction_{slot}"));
-        let all: Vec<String> = names.iter().cloned().chain(directions).chain(["shift".to_owned()]).collect();
-        let all: Vec<&str> = all.iter().map(String::as_str).collect();
-        let mut builder = ProgramBuilder::new(&all).map_err(|error| failure("names", error.to_string()))?;
-        let zero = builder.constant(0.0);
-        for name in absent(shape, place, text) {
-            builder.bind(&name, zero).map_err(|error| failure("names", error.to_string()))?;
-        }
-        let context = Context { shape, inputs: &inputs };
-        for (name, recipe) in &recipes {
-            let value = context.value(&mut builder, recipe);
-            builder.bind(name, value).map_err(|error| failure(name, error.to_string()))?;
-        }
-        define(&mut builder, &text.define)
-            .map_err(|(name, message)| failure(&format!("define.{name}"), message))?;
-
-        let mut read = |place: String, formula: &str| {
-            builder.expression(formula).map_err(|error| failure(&place, error.to_string()))
-        };
-        let mut residual = vec![zero; n_slots];
-        for (side, terms) in [(Side::First, Some(first)), (Side::Second, second)] {
-            let Some(terms) = terms else { continue };
-            for component in 0..shape.n_components {
-                if let Some(formula) = terms.source.get(component) {
-                    let value = read(format!("{}.source[{component}]", place.place), formula)?;
-                    residual[shape.slot(side, component, None)] = value;
-                }
-                let Some(row) = terms.flux.get(component) else { continue };
-                for (axis, formula) in row[..shape.dimension].iter().enumerate() {
-                    let value = read(format!("{}.flux[{component}][{axis}]", place.place), formula)?;
-                    residual[shape.slot(side, component, Some(axis))] = value;
-                }
-            }
-        }
-        let energy = match &first.energy {
-            None => None,
-            Some(formula) => Some(read(format!("{}.energy", place.place), formula)?),
-        };
-        if let Some(energy) = energy {
-            for (slot, f) in residual.iter_mut().enumerate() {
-                if let Some(at) = inputs.iter().position(|&input| input == Input::State(slot)) {
-                    let state = builder.input(at);
-                    let slope = builder.derivative(energy, state);
-                    *f = builder.add(*f, slope);
-                }
-            }
-        }
-        Ok(Formulas { shape, builder, inputs, names, data, residual, energy }.compile())
+        parameters.iter().map(bind).collect()
     }
-}
-
-/// Adds definitions, which may stand in any order; fails with the name and the reason.
-fn define(builder: &mut ProgramBuilder, formulas: &BTreeMap<String, String>) -> Result<(), (String, String)> {
-    let mut pending: Vec<_> = formulas.iter().collect();
-    while !pending.is_empty() {
-        let n_before = pending.len();
-        let mut failure = None;
-        pending.retain(|(name, formula)| match builder.define(name, formula) {
-            Ok(_) => false,
-            Err(error) => {
-                failure.get_or_insert(((*name).clone(), error.to_string()));
-                true
-            }
-        });
-        if let (Some(failure), true) = (failure, pending.len() == n_before) {
-            return Err(failure);
-        }
-    }
-    Ok(())
-}
-
-/// Where a formula stands, and what it may use.
-struct Formula {
-    place: String,
-    n_sides: usize,
-    has_normal: bool,
-}
-
-/// One entry of a coefficient.
-#[derive(Debug, Clone)]
-struct Entry {
-    name: String,
-    coefficient: Arc<Coefficient>,
-    part: Part,
-}
-
-/// Which number of a coefficient.
-#[derive(Debug, Clone, Copy)]
-enum Part {
-    Zero,
-    Scalar,
-    /// A component of a field that is a vector.
-    Component(usize),
-    Tensor(usize, usize),
-}
-
-/// How a number is obtained at a point.
-enum Recipe {
-    Number(f64),
-    Formula(Expression),
-    Cell(usize),
-    Point(usize),
-    ByTag(Vec<(i32, Recipe)>),
-}
-
-/// The data of coefficients while an integrand is made. Entries of one coefficient share their data, so that equal
-/// entries are the same input.
-#[derive(Default)]
-struct Collected {
-    data: Data,
-    /// Data by address of their coefficient, and component of a field.
-    cells: BTreeMap<(usize, usize), usize>,
-    points: BTreeMap<usize, usize>,
-    fields: BTreeMap<usize, Arc<Field>>,
-}
-
-impl Collected {
-    fn cell(
-        &mut self,
-        of: &Coefficient,
-        component: usize,
-        data: impl FnOnce(&mut Self) -> CellData,
-    ) -> Recipe {
-        let key = (std::ptr::from_ref(of).addr(), component);
-        if let Some(&at) = self.cells.get(&key) {
-            return Recipe::Cell(at);
-        }
-        let data = data(self);
-        self.data.cells.push(data);
-        self.cells.insert(key, self.data.cells.len() - 1);
-        Recipe::Cell(self.data.cells.len() - 1)
-    }
-
-    fn field(&mut self, of: &Coefficient, field: &Field, component: usize) -> Recipe {
-        self.cell(of, component, |own| {
-            let shared =
-                own.fields.entry(std::ptr::from_ref(of).addr()).or_insert_with(|| Arc::new(field.clone()));
-            CellData::Field { field: shared.clone(), component }
-        })
-    }
-
-    fn point(&mut self, of: &Coefficient, function: &PointFunction) -> Recipe {
-        let points = &mut self.data.points;
-        let at = *self.points.entry(std::ptr::from_ref(of).addr()).or_insert_with(|| {
-            points.push(function.clone());
-            points.len() - 1
-        });
-        Recipe::Point(at)
-    }
-}
-
-impl Entry {
-    fn recipe(&self, coefficient: &Coefficient, collected: &mut Collected) -> Result<Recipe, FormError> {
-        let of_tensor = |value: f64| match self.part {
-            Part::Tensor(i, j) if i != j => 0.0,
-            Part::Zero => 0.0,
-            _ => value,
-        };
-        let is_off_diagonal = matches!(self.part, Part::Tensor(i, j) if i != j);
-        let failure = |message: String| FormError::Coefficient { coefficient: self.name.clone(), message };
-        Ok(match coefficient {
-            _ if matches!(self.part, Part::Zero) => Recipe::Number(0.0),
-            Coefficient::Constant(value) => Recipe::Number(of_tensor(*value)),
-            Coefficient::Expression(_) | Coefficient::Function(_) if is_off_diagonal => Recipe::Number(0.0),
-            Coefficient::Expression(expression) => match expression.as_constant() {
-                Some(value) => Recipe::Number(value),
-                None => Recipe::Formula(expression.clone()),
-            },
-            Coefficient::Function(function) => collected.point(coefficient, function),
-            Coefficient::Tensor(tensor) => match self.part {
-                Part::Tensor(i, j) => Recipe::Number(tensor[i][j]),
-                _ => return Err(failure("a tensor, but it must be a scalar".to_owned())),
-            },
-            Coefficient::TensorExpression(entries) => match self.part {
-                Part::Tensor(i, j) => match entries[i][j].as_constant() {
-                    Some(value) => Recipe::Number(value),
-                    None => Recipe::Formula(entries[i][j].clone()),
-                },
-                _ => return Err(failure("a tensor, but it must be a scalar".to_owned())),
-            },
-            Coefficient::CellField(field) => {
-                let n = field.n_components;
-                let component = match (self.part, n) {
-                    (Part::Scalar, 1) => Some(0),
-                    (Part::Component(axis), _) if axis < n => Some(axis),
-                    (Part::Tensor(i, j), 1 | 3) if i != j => None,
-                    (Part::Tensor(..), 1) => Some(0),
-                    (Part::Tensor(i, _), 3) => Some(i),
-                    // In the order xx, yy, zz, yz, xz, xy.
-                    (Part::Tensor(i, j), 6) => Some(if i == j { i } else { 6 - i - j }),
-                    (Part::Tensor(i, j), 9) => Some(3 * i + j),
-                    _ => return Err(failure(format!("a field of {n} components does not fit"))),
-                };
-                collected.data.n_cells.push((self.name.clone(), field.values.len() / n.max(1)));
-                component
-                    .map_or(Recipe::Number(0.0), |component| collected.field(coefficient, field, component))
-            }
-            Coefficient::ByTag(parts) => {
-                collected.data.tags.push((self.name.clone(), parts.keys().copied().collect()));
-                let recipes: Vec<(i32, Recipe)> = parts
-                    .iter()
-                    .map(|(&tag, part)| Ok((tag, self.recipe(part, collected)?)))
-                    .collect::<Result<_, FormError>>()?;
-                let number = |recipe: &Recipe| match recipe {
-                    Recipe::Number(value) => Some(*value),
-                    _ => None,
-                };
-                let numbers: Option<BTreeMap<i32, f64>> =
-                    recipes.iter().map(|(tag, recipe)| Some((*tag, number(recipe)?))).collect();
-                match numbers {
-                    Some(values) if values.values().all(|&value| value == 0.0) => Recipe::Number(0.0),
-                    // Parts that are tensors differ by entry.
-                    Some(values) => {
-                        let entry = match self.part {
-                            Part::Tensor(i, j) if !coefficient.is_isotropic() => 3 * i + j,
-                            _ => 0,
-                        };
-                        collected.cell(coefficient, entry, |_| CellData::ByTag(values))
-                    }
-                    None => Recipe::ByTag(recipes),
-                }
-            }
-        })
-    }
-}
-
-/// The inputs of an integrand, for the values of recipes.
-struct Context<'a> {
-    shape: Shape,
-    inputs: &'a [Input],
-}
-
-impl Context<'_> {
-    fn input(&self, builder: &mut ProgramBuilder, input: Input) -> Value {
-        match self.inputs.iter().position(|&own| own == input) {
-            Some(at) => builder.input(at),
-            None => builder.constant(0.0),
-        }
-    }
-
-    fn value(&self, builder: &mut ProgramBuilder, recipe: &Recipe) -> Value {
-        match recipe {
-            Recipe::Number(value) => builder.constant(*value),
-            Recipe::Cell(at) => self.input(builder, Input::Cell(*at)),
-            Recipe::Point(at) => self.input(builder, Input::Point(*at)),
-            Recipe::Formula(expression) => {
-                let mut of = BTreeMap::new();
-                let variables = [Variable::X, Variable::Y, Variable::Z, Variable::T];
-                let inputs = [Input::Coordinate(0), Input::Coordinate(1), Input::Coordinate(2), Input::Time];
-                for (variable, input) in variables.into_iter().zip(inputs) {
-                    of.insert(variable_key(variable), self.input(builder, input));
-                }
-                for component in 0..self.shape.n_components {
-                    let slot = self.shape.slot(Side::First, component, None);
-                    let key = variable_key(Variable::Other(component as u16));
-                    of.insert(key, self.input(builder, Input::State(slot)));
-                }
-                let unknown = builder.constant(f64::NAN);
-                builder.import(expression, |variable| {
-                    of.get(&variable_key(variable)).copied().unwrap_or(unknown)
-                })
-            }
-            Recipe::ByTag(parts) => {
-                let tag = self.input(builder, Input::Tag);
-                let otherwise = builder.constant(f64::NAN);
-                parts.iter().fold(otherwise, |otherwise, (number, part)| {
-                    let value = self.value(builder, part);
-                    builder.select_equal(tag, f64::from(*number), value, otherwise)
-                })
-            }
-        }
-    }
-}
-
-/// Orders variables.
-fn variable_key(variable: Variable) -> u32 {
-    match variable {
-        Variable::X => 0,
-        Variable::Y => 1,
-        Variable::Z => 2,
-        Variable::T => 3,
-        Variable::Other(position) => 4 + u32::from(position),
-    }
-}
-
-impl FacetTerms {
-    fn first(&self) -> Terms {
-        Terms { energy: None, flux: self.flux.clone(), source: self.source.clone() }
-    }
-
-    fn second(&self) -> Terms {
-        Terms { energy: None, flux: self.flux_other.clone(), source: self.source_other.clone() }
-    }
-}
-
-/// Returns the name of a component of u on a side, or of its derivative.
-fn state_name(component: &str, side: Side, axis: Option<usize>) -> String {
-    let side = if side == Side::First { "" } else { "_other" };
-    axis.map_or(format!("{component}{side}"), |axis| format!("{component}{side}_{}", AXES[axis]))
-}
-
-/// Returns the inputs of an integrand and their names.
-fn inputs(shape: Shape, place: &Formula, unknown: &[String], data: &Data) -> (Vec<Input>, Vec<String>) {
-    let Shape { dimension: d, n_components, n_sides } = shape;
-    let coordinates = (0..3).map(|axis| (Input::Coordinate(axis), AXES[axis].to_owned()));
-    let mut all: Vec<(Input, String)> = coordinates.collect();
-    all.push((Input::Time, "t".to_owned()));
-    all.push((Input::Tag, "cell_tag".to_owned()));
-    if place.has_normal {
-        all.extend((0..d).map(|axis| (Input::Normal(axis), format!("n_{}", AXES[axis]))));
-    }
-    for side in [Side::First, Side::Second].into_iter().take(n_sides) {
-        for (component, name) in unknown[..n_components].iter().enumerate() {
-            for axis in std::iter::once(None).chain((0..d).map(Some)) {
-                all.push((Input::State(shape.slot(side, component, axis)), state_name(name, side, axis)));
-            }
-        }
-    }
-    let rates = unknown[..n_components].iter().enumerate();
-    all.extend(rates.map(|(component, name)| (Input::Rate(component), format!("{name}_t"))));
-    all.extend((0..data.cells.len()).map(|at| (Input::Cell(at), format!("cell_data_{at}"))));
-    all.extend((0..data.points.len()).map(|at| (Input::Point(at), format!("point_data_{at}"))));
-    all.into_iter().unzip()
-}
-
-/// Returns the names that are zero in the plane.
-fn absent(shape: Shape, place: &Formula, text: &crate::equation::Text) -> Vec<String> {
-    let d = shape.dimension;
-    let mut names = Vec::new();
-    if place.has_normal {
-        names.extend((d..3).map(|axis| format!("n_{}", AXES[axis])));
-    }
-    for side in [Side::First, Side::Second].into_iter().take(shape.n_sides) {
-        for (component, name) in text.unknown.iter().enumerate() {
-            let is_absent = component >= shape.n_components;
-            let axes = (0..3).filter(|&axis| is_absent || axis >= d).map(Some);
-            names.extend(
-                is_absent.then_some(None).into_iter().chain(axes).map(|axis| state_name(name, side, axis)),
-            );
-            if is_absent && side == Side::First {
-                names.push(format!("{name}_t"));
-            }
-        }
-    }
-    names
 }
 
 /// Fails unless a name is one of a map.

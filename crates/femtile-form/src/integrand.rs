@@ -85,7 +85,7 @@ pub(crate) struct Data {
 /// $$ \text{integrand} = f_0\cdot v + f_1 : \nabla v . $$
 #[derive(Debug, Clone)]
 pub struct Integrand {
-    shape: Shape,
+    layout: Layout,
     inputs: Vec<Input>,
     names: Vec<String>,
     data: Data,
@@ -99,13 +99,13 @@ pub struct Integrand {
 
 /// Dimension of space, components of u, sides of a facet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Shape {
+pub(crate) struct Layout {
     pub dimension: usize,
     pub n_components: usize,
     pub n_sides: usize,
 }
 
-impl Shape {
+impl Layout {
     pub fn n_slots(self) -> usize {
         self.n_sides * self.n_components * (1 + self.dimension)
     }
@@ -116,9 +116,9 @@ impl Shape {
     }
 }
 
-/// The formulas of an integrand before they are compiled.
-pub(crate) struct Formulas {
-    pub shape: Shape,
+/// The graph of an integrand before it is compiled.
+pub(crate) struct Graph {
+    pub layout: Layout,
     pub builder: ProgramBuilder,
     /// The inputs of the builder, followed by a direction for each slot and the shift.
     pub inputs: Vec<Input>,
@@ -126,13 +126,15 @@ pub(crate) struct Formulas {
     pub data: Data,
     /// By slots.
     pub residual: Vec<Value>,
+    /// The residual without the derivatives of the energy.
+    pub others: Vec<Value>,
     pub energy: Option<Value>,
 }
 
-impl Formulas {
+impl Graph {
     /// Derives the tangent and its class, and compiles the programs.
     pub fn compile(mut self) -> Integrand {
-        let n = self.shape.n_slots();
+        let n = self.layout.n_slots();
         let position_of = |input: Input| self.inputs.iter().position(|&own| own == input);
         let input = |builder: &ProgramBuilder, at: Option<usize>| at.map(|at| builder.input(at));
         let states: Vec<_> =
@@ -140,7 +142,7 @@ impl Formulas {
         let rates: Vec<_> = (0..n)
             .map(|slot| {
                 let (component, axis) =
-                    (slot / (1 + self.shape.dimension), slot % (1 + self.shape.dimension));
+                    (slot / (1 + self.layout.dimension), slot % (1 + self.layout.dimension));
                 let rate = (axis == 0).then(|| position_of(Input::Rate(component))).flatten();
                 input(&self.builder, rate)
             })
@@ -148,8 +150,6 @@ impl Formulas {
         let directions: Vec<Value> =
             (0..n).map(|slot| self.builder.input(self.inputs.len() + slot)).collect();
         let shift = self.builder.input(self.inputs.len() + n);
-        let zero = self.builder.constant(0.0);
-
         let mut pairs = Vec::new();
         for slot in 0..n {
             pairs.extend(states[slot].map(|state| (state, directions[slot])));
@@ -161,13 +161,20 @@ impl Formulas {
         let tangent: Vec<Value> =
             self.residual.iter().map(|&f| self.builder.directional_derivative(f, &pairs)).collect();
 
-        let mut matrix = vec![zero; n * n];
-        for (row, &f) in self.residual.iter().enumerate() {
-            for column in 0..n {
-                let by_state = states[column].map_or(zero, |state| self.builder.derivative(f, state));
-                let by_rate = rates[column].map_or(zero, |rate| self.builder.derivative(f, rate));
-                let by_rate = self.builder.mul(shift, by_rate);
-                matrix[row * n + column] = self.builder.add(by_state, by_rate);
+        let others = self.others.clone();
+        let mut matrix = self.matrix(&others, &states, &rates, shift);
+        let is_symmetric = |matrix: &[Value]| {
+            (0..n).all(|row| (0..row).all(|column| matrix[row * n + column] == matrix[column * n + row]))
+        };
+        // The second derivatives of an energy are symmetric, even where their graphs differ.
+        let symmetric = is_symmetric(&matrix);
+        if self.energy.is_some() {
+            let residual = self.residual.clone();
+            matrix = self.matrix(&residual, &states, &rates, shift);
+        }
+        if symmetric {
+            for row in 0..n {
+                (0..row).for_each(|column| matrix[row * n + column] = matrix[column * n + row]);
             }
         }
         let class = self.class(&matrix);
@@ -177,7 +184,7 @@ impl Formulas {
             .collect();
         let values: Vec<Value> = entries.iter().map(|[row, column]| matrix[row * n + column]).collect();
         Integrand {
-            shape: self.shape,
+            layout: self.layout,
             residual: self.builder.finish(&self.residual),
             tangent: self.builder.finish(&tangent),
             derivative: self.builder.finish(&values),
@@ -188,6 +195,27 @@ impl Formulas {
             names: self.names,
             data: self.data,
         }
+    }
+
+    /// The derivatives of values by the slots of the state, by rows.
+    fn matrix(
+        &mut self,
+        values: &[Value],
+        states: &[Option<Value>],
+        rates: &[Option<Value>],
+        shift: Value,
+    ) -> Vec<Value> {
+        let zero = self.builder.constant(0.0);
+        let mut matrix = Vec::with_capacity(values.len() * states.len());
+        for &f in values {
+            for (state, rate) in states.iter().zip(rates) {
+                let by_state = state.map_or(zero, |state| self.builder.derivative(f, state));
+                let by_rate = rate.map_or(zero, |rate| self.builder.derivative(f, rate));
+                let by_rate = self.builder.mul(shift, by_rate);
+                matrix.push(self.builder.add(by_state, by_rate));
+            }
+        }
+        matrix
     }
 
     fn dependence(&self, value: Value) -> Dependence {
@@ -204,8 +232,8 @@ impl Formulas {
     }
 
     fn class(&self, matrix: &[Value]) -> Class {
-        let Shape { dimension: d, n_components, .. } = self.shape;
-        let n = self.shape.n_slots();
+        let Layout { dimension: d, n_components, .. } = self.layout;
+        let n = self.layout.n_slots();
         let at = |row: usize, column: usize| matrix[row * n + column];
         let is_zero = |row, column| self.builder.as_constant(at(row, column)) == Some(0.0);
         let component = |slot: usize| slot / (1 + d) % n_components;
@@ -244,22 +272,22 @@ impl Formulas {
 impl Integrand {
     /// Returns the number of slots: sides × components × (1 + dimension).
     pub fn n_slots(&self) -> usize {
-        self.shape.n_slots()
+        self.layout.n_slots()
     }
 
     /// Returns the slot of a component on a side: of its value, or of its derivative along an axis.
     pub fn slot(&self, side: Side, component: usize, axis: Option<usize>) -> usize {
-        self.shape.slot(side, component, axis)
+        self.layout.slot(side, component, axis)
     }
 
     /// Returns the dimension of space.
     pub fn dimension(&self) -> usize {
-        self.shape.dimension
+        self.layout.dimension
     }
 
     /// Returns the number of sides: two for interior facets.
     pub fn n_sides(&self) -> usize {
-        self.shape.n_sides
+        self.layout.n_sides
     }
 
     /// Returns the inputs at a point. All programs have the same list of inputs: these, then the direction (δu, ∇δu) by

@@ -5,7 +5,7 @@
 //! $$ R(u; v) = \sum_\text{cells} \int f_0\cdot v + f_1 : \nabla v \,dx + \sum_\text{facets} \int b_0\cdot v \,ds, $$
 //!
 //! and $f_0, f_1, b_0$ are functions of the point x, the normal n, the time t, the state (u, ∇u, ∂u/∂t) and
-//! coefficients. An [`Equation`] holds them as text; with a [`Coefficient`] for each name it becomes a [`Form`], whose
+//! coefficients. An [`Equation`] has fluxes, sources and energies as text, of which they are made; with a [`Coefficient`] for each name it becomes a [`Form`], whose
 //! [`Integrand`]s compute residual, tangent and energy density at a point. The tangent
 //! $D' = \partial(f_0, f_1)/\partial(u, \nabla u)$ is exact: it is derived from the same graph of formulas, and so is its
 //! [`Class`], by which operators choose their kernels.
@@ -16,15 +16,21 @@
 
 mod class;
 mod coefficient;
+mod definitions;
 mod equation;
 mod error;
 mod form;
+mod formula;
 mod integrand;
 mod linearization;
+mod recipe;
 
 pub use class::{Class, Dependence};
 pub use coefficient::{Coefficient, Compiled, PointFunction, Points, UNKNOWN, multiple_of_identity};
-pub use equation::Equation;
+pub use equation::{
+    Axes, BoundaryTerms, CellTerms, CoefficientShape, Components, Equation, EquationText, Formulas,
+    InteriorTerms, Parameter, Unknown,
+};
 pub use error::FormError;
 pub use form::{Argument, Domain, Form, FormBuilder, Integral};
 pub use integrand::{CellData, Input, Integrand, Side};

@@ -43,7 +43,7 @@ impl DiscreteForm<'_> {
                 measure: site.weights.iter().sum(),
             };
             let mut add = |at: AtPoint<'_>| {
-                let f = at.evaluate(at.integrand.residual())?;
+                let f = at.evaluate(at.integrand.residual(), "the residual")?;
                 let shapes = site.sides[0].shapes(at.q);
                 for (component, f) in f.chunks_exact(1 + d).enumerate() {
                     let along: f64 = f[1..].iter().zip(&site.normals[at.q]).map(|(f, n)| f * n).sum();
@@ -82,7 +82,7 @@ impl DiscreteForm<'_> {
                 let Some(&facet) = facets.next() else { return Ok(()) };
                 let own = &mut fluxes[facet as usize * n..][..n];
                 integral.for_points(site, &mut |at| {
-                    let f = at.evaluate(at.integrand.residual())?;
+                    let f = at.evaluate(at.integrand.residual(), "the residual")?;
                     let weight = site.weights[at.q];
                     own.iter_mut().zip(f.chunks_exact(1 + d)).for_each(|(own, f)| *own -= weight * f[0]);
                     Ok(())

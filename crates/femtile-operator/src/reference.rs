@@ -87,7 +87,7 @@ pub fn energy(discrete: &DiscreteForm<'_>, state: &State<'_>) -> Result<f64, Ope
     let mut sum = 0.0;
     for_points(discrete, state, &mut |at| {
         if let Some(program) = at.integrand.energy() {
-            sum += at.site.weights[at.q] * at.evaluate(program)?[0];
+            sum += at.site.weights[at.q] * at.evaluate(program, "the energy density")?[0];
         }
         Ok(())
     })?;
@@ -207,7 +207,7 @@ impl<'a> AtPoint<'a> {
     }
 
     fn add_residual(&self, discrete: &DiscreteForm<'_>, r: &mut [f64]) -> Result<(), OperatorError> {
-        self.scatter(discrete, &self.evaluate(self.integrand.residual())?, r);
+        self.scatter(discrete, &self.evaluate(self.integrand.residual(), "the residual")?, r);
         Ok(())
     }
 
@@ -220,7 +220,7 @@ impl<'a> AtPoint<'a> {
         let first = self.integrand.inputs().len();
         let slots = self.interpolate(discrete, direction);
         self.inputs[first..first + slots.len()].copy_from_slice(&slots);
-        self.scatter(discrete, &self.evaluate(self.integrand.tangent())?, y);
+        self.scatter(discrete, &self.evaluate(self.integrand.tangent(), "the tangent")?, y);
         Ok(())
     }
 
@@ -229,7 +229,7 @@ impl<'a> AtPoint<'a> {
         discrete: &DiscreteForm<'_>,
         found: &mut dyn FnMut(u32, u32, f64),
     ) -> Result<(), OperatorError> {
-        let values = self.evaluate(self.integrand.derivative())?;
+        let values = self.evaluate(self.integrand.derivative(), "the tangent")?;
         for (&[row, column], value) in self.integrand.entries().iter().zip(values) {
             let value = self.site.weights[self.q] * value;
             // Most functions are zero on a facet.
@@ -242,15 +242,18 @@ impl<'a> AtPoint<'a> {
         Ok(())
     }
 
-    /// Evaluates a program; fails if a value is not finite.
-    pub fn evaluate(&self, program: &Program) -> Result<Vec<f64>, FormError> {
+    /// Evaluates a program; fails if a value of what it computes is not finite.
+    pub fn evaluate(&self, program: &Program, what: &str) -> Result<Vec<f64>, FormError> {
         let mut values = vec![f64::NAN; program.n_outputs()];
         program.eval(&self.inputs, &mut values);
         let Some(at) = values.iter().position(|value| !value.is_finite()) else { return Ok(values) };
         let named = self.integrand.names().iter().zip(&self.inputs);
         let inputs: Vec<String> = named.map(|(name, value)| format!("{name} = {value}")).collect();
         Err(FormError::IntegrandNotFinite {
-            output: format!("value {at}"),
+            output: match values.len() {
+                1 => what.to_owned(),
+                _ => format!("entry {at} of {what}"),
+            },
             domain: self.domain,
             cell: self.site.cell,
             point: self.site.points[self.q],

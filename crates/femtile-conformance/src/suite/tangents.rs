@@ -19,24 +19,29 @@ use super::Scope;
 use super::matrix_free::{bend, cubes, deformed, ring, side, skew};
 use super::problems::Random;
 
-/// Two components that react with each other, diffuse at rates that depend on the state, and are carried by a flow.
+/// Two substances that react with each other, diffuse at rates that depend on the state, and are carried by a flow. What stands
+/// behind `|` is for space alone.
 const NONLINEAR: &str = r#"
-description = "Two substances"
-unknown = ["a", "b"]
+unknown = { a = {}, b = {} }
+define = """
+da = grad(a)
+db = grad(b)
+"""
 
 [coefficients]
 rate = { default = 1 }
 
-[cells]
-flux = [
-    ["(1 + a^2)*a_x + 0.3*b_y", "(1 + b^2)*a_y", "a_z"],
-    ["if(x > 0.4, 2, 1)*b_x", "rate*exp(-b)*b_y", "b_z + a_x"],
-]
-source = ["a_t + rate*a*b - sin(x*y)*a_x", "2*b_t + b^2 - t*a + b_y"]
+[cells.flux]
+a = "[(1 + a^2)*da[0] + 0.3*db[1], (1 + b^2)*da[1]| da[2]]"
+b = "[if(x > 0.4, 2, 1)*db[0], rate*exp(-b)*db[1]| db[2] + da[0]]"
+
+[cells.source]
+a = "-a_t - rate*a*b + sin(x*y)*da[0]"
+b = "-2*b_t - b^2 + t*a - db[1]"
 
 [boundary.exchange]
 coefficients = { value = {} }
-source = ["value*(a - 2*b)", "a*b"]
+flux = { a = "-value*(a - 2*b)", b = "-a*b" }
 "#;
 
 /// Quadrilaterals in a plane, of a bent rectangle.
@@ -86,7 +91,14 @@ fn diffusion(dimension: usize, varies: bool) -> Form {
 }
 
 fn nonlinear(dimension: usize, facets: &[u32]) -> Form {
-    let equation = Equation::from_toml("two-substances", NONLINEAR).unwrap();
+    let text: String = match dimension {
+        2 => NONLINEAR
+            .lines()
+            .map(|line| line.split_once('|').map_or(line.to_owned(), |(line, _)| format!("{line}]\"")) + "\n")
+            .collect(),
+        _ => NONLINEAR.replace('|', ","),
+    };
+    let equation = Equation::from_toml("two-substances", &text).unwrap();
     let form = equation.form(dimension).with("rate", expression("1 + x")).unwrap();
     form.on_boundary("exchange", facets, &[("value", expression("1 + y"))]).unwrap().build().unwrap()
 }

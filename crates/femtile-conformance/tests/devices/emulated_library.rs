@@ -6,11 +6,13 @@ use femtile::device::cuda::{Kernel, Launch, Opening, Program, Read, Write};
 use femtile::device::{Buffer, Cuda, Device};
 use femtile::expression::{Expression, Names};
 use femtile::fem::{Assembly, Coefficient, DeviceState, Form, Slopes};
+use femtile::form::Equation;
 use femtile::mesh::Mesh;
 use femtile::mesh::check::boundary_facets;
-use femtile::mesh::generate::{BoxConfig, BoxSplit, box_mesh};
+use femtile::mesh::generate::{BoxConfig, BoxSplit, SquareConfig, box_mesh, square};
 use femtile::solve::{
-    AmgOptions, NonlinearConfig, Observer, PreconditionerConfig, Silent, Stages, Transient,
+    AmgOptions, FormProblem, FormSolution, NonlinearConfig, Observer, PreconditionerConfig, Silent, Stages,
+    Transient,
 };
 use femtile::time::implicit::Steps;
 use femtile::{Cpu, Poisson, SolverConfig, Value};
@@ -111,6 +113,38 @@ fn linearizations_are_filled_by_kernels_alone() {
             assembly.fill(&mut system, &prepared, DeviceState { time, unknown: Some(&u) }).unwrap();
         }
         assert_eq!(gpu.kernel_launches() - before, 3 * n_kernels);
+    }
+}
+
+#[test]
+fn nonlinear_forms_have_on_a_gpu_the_solution_of_a_cpu() {
+    let Some(gpu) = gpu("nonlinear_forms_have_on_a_gpu_the_solution_of_a_cpu") else { return };
+    // One whose tangent is not symmetric, and an energy with rigid motions.
+    let texts = [
+        "unknown = { u = {} }\ncells = { flux = \"(1 + u^2)*grad(u)\", source = \"4*x\" }",
+        "unknown = { u = { components = \"dimension\" } }\n\
+         cells = { energy = \"2*sym(grad(u)):sym(grad(u)) + div(u)^4\" }",
+    ];
+    let mesh = square(&SquareConfig { cells: [5, 5], ..SquareConfig::default() }).unwrap();
+    for (text, n) in texts.into_iter().zip([1, 2]) {
+        let equation = Equation::from_toml("test", &format!("description = \"\"\n{text}")).unwrap();
+        let mut problem = FormProblem::new(&mesh, Arc::new(boundary_facets(&mesh)), equation).degree(2);
+        for (side, value) in [("xmin", "0"), ("xmax", "0.5 + y")] {
+            problem.dirichlet(side, &vec![Some(Value::from(value)); n]).unwrap();
+        }
+        let nonlinear = NonlinearConfig { tolerance: 1e-12, ..NonlinearConfig::default() };
+        let config = SolverConfig { nonlinear, tolerance: 1e-13, ..SolverConfig::default() };
+        let solve = |gpu: Option<&Cuda>| {
+            let opening = gpu.cloned().map(Opening::from);
+            problem.solve(&Cpu::new(1).unwrap(), &config, opening, &mut Stages::new(&mut Silent)).unwrap()
+        };
+        let [expected, found] = [None, Some(&gpu)].map(solve);
+        assert!(found.device().contains("emulator") && found.kernel_launches() > 0, "{}", found.device());
+        assert_eq!((found.preconditioner(), expected.preconditioner()), ("amg", "amg"));
+        let iterations = |of: &FormSolution<'_>| of.nonlinear().map(|report| report.iterations);
+        assert!(iterations(&found) == iterations(&expected) && iterations(&found) > Some(2));
+        let differences = found.u().iter().zip(expected.u()).map(|(f, e)| (f - e).abs());
+        assert!(differences.fold(0.0, f64::max) < 1e-10);
     }
 }
 

@@ -1,6 +1,7 @@
 use super::Program;
 use super::reciprocal::avoid_divisions;
-use crate::derivative::{derivative_in, directional_derivative_in};
+use crate::array::{Array, Shape, SpaceDerivative};
+use crate::derivative::{derivative_in, directional_derivative_in, gradient_in};
 use crate::error::ExpressionError;
 use crate::expression::Expression;
 use crate::graph::Builder;
@@ -10,8 +11,8 @@ use crate::parser::{self, Sort};
 use crate::tape::Code;
 
 /// A number of a [`ProgramBuilder`]: an input, a definition or what is computed from them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Value(Id);
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Value(pub(crate) Id);
 
 /// Collects the formulas of a [`Program`].
 ///
@@ -42,6 +43,59 @@ impl ProgramBuilder {
         Ok(made)
     }
 
+    /// Starts a program with inputs that have no names, whose texts may have vectors and matrices: the product `A*b`, the scalar
+    /// products `a.b` and `A:B`, the transpose `A'`, entries `a[0]` and `A[0, 1]`, `[a, b]`, `det`, `inv`, `tr`, `sym`, `dev`, and
+    /// `grad` and `div` after [`Self::differentiate_in_space`].
+    ///
+    /// # Panics
+    /// With more than 65,536 inputs.
+    pub fn with_arrays(n_inputs: usize) -> Self {
+        let mut made = Self { builder: Builder::stable(), scope: Scope::with_arrays(), inputs: Vec::new() };
+        for position in 0..n_inputs {
+            let position = u16::try_from(position).expect("at most 65,536 inputs");
+            made.inputs.push(Value(made.builder.variable(Variable::Other(position))));
+        }
+        made
+    }
+
+    /// Gives `grad` and `div` their meaning: inputs that change from point to point with their derivatives along each axis, and
+    /// inputs without derivatives with the reason; all others are constant in space.
+    pub fn differentiate_in_space(
+        &mut self,
+        dimension: usize,
+        slopes: &[(Value, Vec<Value>)],
+        unknown: &[(Value, String)],
+    ) {
+        let slopes =
+            slopes.iter().map(|(input, slopes)| (input.0, slopes.iter().map(|slope| slope.0).collect()));
+        let unknown = unknown.iter().map(|(input, reason)| (input.0, reason.clone()));
+        self.scope.space =
+            Some(SpaceDerivative { dimension, slopes: slopes.collect(), unknown: unknown.collect() });
+    }
+
+    /// Reads a formula that may be a vector or a matrix.
+    ///
+    /// # Errors
+    /// As [`Expression::parse`](crate::Expression::parse), and for shapes that do not fit.
+    pub fn array(&mut self, text: &str) -> Result<Array, ExpressionError> {
+        parser::parse_array(text, &mut self.builder, &self.scope).map_err(|error| *error)
+    }
+
+    /// Reads a formula that must have a shape; `what` names it in messages.
+    ///
+    /// # Errors
+    /// As [`Self::array`], and for another shape.
+    pub fn array_of(&mut self, text: &str, wanted: Shape, what: &str) -> Result<Array, ExpressionError> {
+        let array = self.array(text)?;
+        match array.shape() {
+            found if found == wanted => Ok(array),
+            found => {
+                let message = format!("this is {found}, where {what} needs {wanted}");
+                Err(*ExpressionError::new(0..text.len(), message))
+            }
+        }
+    }
+
     /// Reads a formula and gives it a name that later texts may use; a constant is a formula that is a number.
     ///
     /// # Errors
@@ -65,13 +119,13 @@ impl ProgramBuilder {
     ///
     /// # Errors
     /// As [`ProgramBuilder::new`], with an empty span at 0.
-    pub fn bind(&mut self, name: &str, value: Value) -> Result<(), ExpressionError> {
-        self.scope.bind(name, value.0).map_err(|error| *error)
+    pub fn bind(&mut self, name: &str, value: impl Into<Array>) -> Result<(), ExpressionError> {
+        self.scope.bind(name, value.into()).map_err(|error| *error)
     }
 
-    /// Returns the value with a name, if there is one.
+    /// Returns the number with a name, if there is one.
     pub fn value(&self, name: &str) -> Option<Value> {
-        self.scope.value(name).map(Value)
+        self.scope.value(name).and_then(Array::as_number).map(Value)
     }
 
     /// Returns the input at a position.
@@ -92,6 +146,14 @@ impl ProgramBuilder {
     /// At kinks and jumps as [`Expression::derivative`](crate::Expression::derivative).
     pub fn derivative(&mut self, of: Value, by: Value) -> Value {
         Value(derivative_in(&mut self.builder, of.0, by.0))
+    }
+
+    /// Derivatives of a value by inputs or other values, none of which depends on another, by one reverse accumulation.
+    ///
+    /// At kinks and jumps as [`Expression::derivative`](crate::Expression::derivative).
+    pub fn gradient(&mut self, of: Value, by: &[Value]) -> Vec<Value> {
+        let by: Vec<Id> = by.iter().map(|by| by.0).collect();
+        gradient_in(&mut self.builder, of.0, &by).into_iter().map(Value).collect()
     }
 
     /// Derivative of a value along a direction given by pairs of a value $v_i$ and its rate $s_i$,
@@ -128,10 +190,7 @@ impl ProgramBuilder {
 
     /// Returns the number that a value is, if it depends on no input.
     pub fn as_constant(&self, value: Value) -> Option<f64> {
-        match self.builder.node(value.0) {
-            Node::Constant(bits) => Some(bits.value()),
-            _ => None,
-        }
+        self.builder.value(value.0)
     }
 
     /// Returns the positions of the inputs that a value depends on, ascending.

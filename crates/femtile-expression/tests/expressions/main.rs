@@ -1,5 +1,6 @@
 //! Expressions: values, laws, errors, and what pages say of them.
 
+mod arrays;
 mod common;
 mod cuda;
 mod documentation;

@@ -10,37 +10,61 @@ fn told(result: Result<impl Sized, FormError>) -> String {
 
 #[test]
 fn equations_that_cannot_be_read_name_the_place() {
-    let read =
-        |text: &str| told(Equation::from_toml("mine", text).and_then(|equation| equation.form(2).build()));
-    let head = "description = \"\"\nunknown = [\"u\"]\n";
+    let read = |text: &str| {
+        let built = Equation::from_toml("mine", text).and_then(|equation| {
+            let mut builder = equation.form(2);
+            for name in equation.coefficients() {
+                builder = builder.with(name, 1.0)?;
+            }
+            builder.build()
+        });
+        told(built)
+    };
+    let head = "unknown = { u = {} }\n";
     for (text, expected) in [
-        ("[cells]\nsource = [\"u + w\"]", "equation mine: cells.source[0]: "),
         (
-            "[cells]\nsource = [\"u\", \"u\"]",
-            "equation mine: cells: 2 formulas of the source for 1 components",
+            "cells = { source = \"u + w\" }",
+            "equation mine: source: unknown name `w`; the names are x, y, z, t, identity, u, u_t, pi",
         ),
         (
-            "[cells]\nflux = [[\"u_x\"]]",
-            "equation mine: cells: the flux needs 1 rows (components) of 3 formulas",
+            "cells = { source = \"grad(u)\" }",
+            "equation mine: source: this is a vector of 2, where the source needs a number\ngrad(u)\n^^^^^^^",
         ),
-        ("[define]\na = \"b\"\nb = \"a\"\n[cells]\nsource = [\"a\"]", "equation mine: define.a: "),
-        ("[define]\nu = \"2\"\n[cells]\nsource = [\"u\"]", "equation mine: define.u: "),
-        ("[cells]\nsauce = [\"u\"]", "equation mine: "),
-        ("[cells]\nenergy = \"u_x^\"", "equation mine: cells.energy: "),
+        (
+            "cells = { flux = \"u\" }",
+            "equation mine: flux: this is a number, where the flux needs a vector of 2",
+        ),
+        (
+            "cells = { energy = \"grad(u)*grad(u)\" }",
+            "equation mine: energy: `grad(u)` is a vector of 2 and `grad(u)` a vector of 2, which cannot be multiplied; the scalar product is written a.b",
+        ),
+        ("cells = { flux = { w = \"u\" } }", "equation mine: flux.w: there is no unknown w; there are u"),
+        (
+            "cells = { flux = \"grad(grad(u).grad(u))\" }",
+            "equation mine: flux: `grad(grad(u).grad(u))` does not fit a number; there are no second derivatives of u",
+        ),
+        ("cells = { source = \"normal.grad(u)\" }", "equation mine: source: unknown name `normal`"),
+        ("define = \"a = b; b = a\"", "equation mine: define.a: unknown name `b`"),
+        ("define = \"u = 2\"", "equation mine: define.u: the name `u` is given twice"),
+        ("define = \"2*u\"", "equation mine: define: `2*u` is no definition"),
+        ("cells = { sauce = \"u\" }", "equation mine: TOML parse error"),
+        ("cells = { energy = \"u^\" }", "equation mine: energy: the text ends where a number"),
+        ("coefficients = { c = {} }\ncells = { energy = \"cc\" }", "c: no formula uses it"),
+        (
+            "coefficients = { tr = {} }\ncells = { source = \"tr\" }",
+            "equation mine: coefficients.tr: `tr` is a function",
+        ),
     ] {
-        let found = read(&format!("{head}{text}"));
+        let found = read(&format!("{head}{text}")).replace("; did you mean", "");
         assert!(found.starts_with(expected), "{found}");
     }
+    let two = "unknown = { a = {}, b = { components = 2 } }\ncells = { source = \"a\" }";
+    assert!(read(two).contains("one formula for several unknowns; give one for each of a, b"));
+    assert!(read("unknown = {}").contains("unknown: at least one is needed"));
+    assert!(
+        read("unknown = { u = { components = 0 } }").contains("unknown.u: a vector has 1 to 16 components")
+    );
     assert!(told(Equation::named("elastisity")).contains("known are reaction-diffusion, diffusion"));
-}
-
-#[test]
-fn definitions_may_stand_in_any_order() {
-    let text = "description = \"\"\nunknown = [\"u\"]\n[define]\na = \"2*b\"\nb = \"3*c\"\nc = \"u\"\n[cells]\nsource = [\"a\"]";
-    let form = Equation::from_toml("ordered", text).unwrap().form(2).build().unwrap();
-    let found =
-        crate::point::residual(&form.integrals()[0].integrand, &Default::default(), &[0.5, 0.0, 0.0], &[0.0]);
-    assert_eq!(found[0], 3.0);
 }
 
 #[test]

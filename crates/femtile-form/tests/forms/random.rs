@@ -28,9 +28,7 @@ pub fn equation() -> impl Strategy<Value = (usize, String)> {
             let of = |side: &&str| {
                 let side = (*side).to_owned();
                 let names = components.clone().into_iter();
-                names.flat_map(move |name| {
-                    ["", "_x", "_y", "_z"].map(|axis| format!("{name}{side}{axis}"))
-                })
+                names.flat_map(move |name| ["", "_x", "_y", "_z"].map(|axis| format!("{name}{side}{axis}")))
             };
             sides.iter().flat_map(of).collect()
         };
@@ -38,7 +36,8 @@ pub fn equation() -> impl Strategy<Value = (usize, String)> {
             names.into_iter().chain(more.iter().map(|name| (*name).to_owned())).collect()
         };
         let rates = components.iter().map(|name| format!("{name}_t"));
-        let cell_names: Vec<String> = with(state(&[""]), &["x", "y", "z", "t", "c"]).into_iter().chain(rates).collect();
+        let cell_names: Vec<String> =
+            with(state(&[""]), &["x", "y", "z", "t", "c"]).into_iter().chain(rates).collect();
         let facet_names = with(state(&[""]), &["x", "n_x", "n_y", "n_z"]);
         let interior_names = with(state(&["", "_other"]), &["x", "n_x", "n_z"]);
         let source = |names: &[String]| proptest::collection::vec(formula(names.to_vec()), n);
@@ -54,15 +53,50 @@ pub fn equation() -> impl Strategy<Value = (usize, String)> {
             flux(&interior_names),
         )
             .prop_map(move |(source, flux, on_boundary, first, second, flux_second)| {
+                let by_unknown = |formulas: Vec<String>| {
+                    let named = formulas.iter().enumerate().map(|(c, formula)| format!("v{c} = {formula:?}"));
+                    format!("{{ {} }}", named.collect::<Vec<_>>().join(", "))
+                };
+                // The last axis is that of space alone.
+                let rows = |flux: Vec<Vec<String>>| {
+                    by_unknown(
+                        flux.iter().map(|row| format!("[{}, {}|, {}|]", row[0], row[1], row[2])).collect(),
+                    )
+                };
+                let scalars = by_unknown_scalars(n);
                 let text = format!(
-                    "description = \"random\"\nunknown = {components:?}\n[coefficients]\nc = {{}}\n\
-                     [cells]\nsource = {source:?}\nflux = {flux:?}\n\
-                     [boundary.random]\nsource = {on_boundary:?}\n\
-                     [interior]\nsource = {first:?}\nsource_other = {second:?}\nflux_other = {flux_second:?}\n"
+                    "unknown = {scalars}\n[coefficients]\nc = {{}}\n[cells]\nsource = {}\nflux = {}\n\
+                     [boundary.random]\nflux = {}\n\
+                     [interior]\nsource = {}\nsource_other = {}\nflux_other = {}\n",
+                    by_unknown(source),
+                    rows(flux),
+                    by_unknown(on_boundary),
+                    by_unknown(first),
+                    by_unknown(second),
+                    rows(flux_second),
                 );
                 (n, text)
             })
     })
+}
+
+fn by_unknown_scalars(n: usize) -> String {
+    let all: Vec<String> = (0..n).map(|c| format!("v{c} = {{}}")).collect();
+    format!("{{ {} }}", all.join(", "))
+}
+
+/// The definitions that give entries of derivatives and of the normal names; those along z are zero in the plane.
+fn definitions(n: usize, dimension: usize) -> String {
+    let mut lines = vec!["used = c".to_owned()];
+    let entry =
+        |of: &str, axis: usize| if axis < dimension { format!("{of}[{axis}]") } else { "0".to_owned() };
+    for (axis, name) in ["x", "y", "z"].into_iter().enumerate() {
+        for unknown in (0..n).flat_map(|c| [format!("v{c}"), format!("v{c}_other")]) {
+            lines.push(format!("{unknown}_{name} = {}", entry(&format!("grad({unknown})"), axis)));
+        }
+        lines.push(format!("n_{name} = {}", entry("normal", axis)));
+    }
+    lines.join("\n")
 }
 
 /// Returns numbers of size one that look random.
@@ -89,7 +123,14 @@ pub fn coefficient(kind: usize) -> Coefficient {
 
 /// Returns the form of a random equation, with its term on some boundary facets.
 pub fn form_of(text: &str, dimension: usize, c: Coefficient, facets: &[u32]) -> Form {
-    let equation = Equation::from_toml("random", text).unwrap();
+    // A row of the flux without its last entry in the plane.
+    let text: String = match dimension {
+        2 => text.split('|').step_by(2).collect(),
+        _ => text.replace('|', ""),
+    };
+    let n = (0..3).filter(|c| text.contains(&format!("v{c} = {{}}"))).count();
+    let text = format!("define = {:?}\n{text}", definitions(n, dimension));
+    let equation = Equation::from_toml("random", &text).unwrap();
     let builder = equation.form(dimension).with("c", c).unwrap();
     builder.on_boundary("random", facets, &[]).unwrap().build().unwrap()
 }

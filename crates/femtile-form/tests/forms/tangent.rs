@@ -89,7 +89,7 @@ proptest! {
 
 #[test]
 fn an_energy_stands_for_its_derivatives() {
-    let text = "description = \"minimal surface\"\nunknown = [\"u\"]\n[cells]\nenergy = \"sqrt(1 + u_x^2 + u_y^2)\"\nsource = [\"u\"]\n";
+    let text = "unknown = { u = {} }\ncells = { energy = \"sqrt(1 + grad(u).grad(u))\", source = \"-u\" }";
     let form = Equation::from_toml("surface", text).unwrap().form(2).build().unwrap();
     let integrand = &form.integrals()[0].integrand;
     let state = [0.5, 0.75, -1.25];
@@ -101,4 +101,53 @@ fn an_energy_stands_for_its_derivatives() {
     let inputs = crate::point::inputs(integrand, &Point::default(), &state, &[0.0], &[0.0; 3]);
     integrand.energy().unwrap().eval(&inputs, &mut energy);
     assert!((energy[0] - root).abs() < 1e-15);
+}
+
+/// Neo-Hookean energy: the first Piola–Kirchhoff stress is $\mu(F - F^{-T}) + \lambda\log J\,F^{-T}$.
+#[test]
+fn a_neo_hookean_energy_has_its_stress_and_a_symmetric_tangent() {
+    const TEXT: &str = r#"
+        unknown = { u = { components = "dimension" } }
+        define = "F = identity + grad(u); J = det(F)"
+        cells = { energy = "3/2*(tr(F'*F) - 3) - 3*log(J) + 5/2*log(J)^2" }
+    "#;
+    for d in [2, 3] {
+        let form = Equation::from_toml("neo-hookean", TEXT).unwrap().form(d).build().unwrap();
+        let integrand = &form.integrals()[0].integrand;
+        let class = integrand.class();
+        assert!(class.symmetric && class.couples_components && !class.is_linear());
+        let mut state = numbers(integrand.n_slots(), 7);
+        state.iter_mut().for_each(|entry| *entry *= 0.2);
+        let at = |i: usize, j: usize| state[i * (1 + d) + 1 + j] + f64::from(i == j);
+        let (inverse, j) = inverse(d, &at);
+        let found = residual(integrand, &Point::default(), &state, &vec![0.0; d]);
+        for i in 0..d {
+            for k in 0..d {
+                // F⁻ᵀ has the transposed entries.
+                let inverse = inverse[k][i];
+                let expected = 3.0 * (at(i, k) - inverse) + 5.0 * j.ln() * inverse;
+                let entry = found[i * (1 + d) + 1 + k];
+                assert!((entry - expected).abs() < 1e-13, "{entry} and {expected}");
+            }
+        }
+        compare(integrand, d, 11).unwrap();
+    }
+}
+
+/// The inverse of a matrix by Gauss–Jordan elimination without pivots, and its determinant.
+fn inverse(d: usize, at: &dyn Fn(usize, usize) -> f64) -> (Vec<Vec<f64>>, f64) {
+    let mut rows: Vec<Vec<f64>> =
+        (0..d).map(|i| (0..d).map(|j| at(i, j)).chain((0..d).map(|j| f64::from(i == j))).collect()).collect();
+    let mut determinant = 1.0;
+    for k in 0..d {
+        let pivot = rows[k][k];
+        determinant *= pivot;
+        rows[k].iter_mut().for_each(|entry| *entry /= pivot);
+        let row = rows[k].clone();
+        for (_, other) in rows.iter_mut().enumerate().filter(|(i, _)| *i != k) {
+            let factor = other[k];
+            other.iter_mut().zip(&row).for_each(|(entry, by)| *entry -= factor * by);
+        }
+    }
+    (rows.into_iter().map(|row| row[d..].to_vec()).collect(), determinant)
 }

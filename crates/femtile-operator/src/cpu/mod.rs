@@ -163,17 +163,26 @@ impl<'a> CpuOperator<'a> {
     /// [`OperatorError::Length`], and [`femtile_form::FormError::IntegrandNotFinite`] with the first point at which the
     /// integrand is not finite.
     pub fn residual(&self, state: &State<'_>, r: &mut [f64]) -> Result<(), OperatorError> {
+        if !self.residual_is_finite(state, r)? {
+            // The reference finds the place of a value that is not finite.
+            reference::residual(&self.discrete, state, &mut vec![0.0; r.len()])?;
+        }
+        Ok(())
+    }
+
+    /// Computes the residual as [`Self::residual`], and returns whether it is finite, without a search for the place where it is
+    /// not: for states that are only tried.
+    ///
+    /// # Errors
+    /// [`OperatorError::Length`]; facets report values that are not finite.
+    pub fn residual_is_finite(&self, state: &State<'_>, r: &mut [f64]) -> Result<bool, OperatorError> {
         self.discrete.check_state(state)?;
         self.discrete.check_length("r", r, false)?;
         self.cpu.install(|| self.sum_cells(Product::Residual, state, &[], r))?;
         for (integrand, domain, sites) in &self.facets {
             self.on_facets(integrand, domain, state).add_residual(sites, r)?;
         }
-        // The reference finds the place of a value that is not finite.
-        if r.iter().any(|value| !value.is_finite()) {
-            reference::residual(&self.discrete, state, &mut vec![0.0; r.len()])?;
-        }
-        Ok(())
+        Ok(r.iter().all(|value| value.is_finite()))
     }
 
     /// Computes the product of the tangent with a direction, $y_i = R'(u; \delta u, \varphi_i)$.

@@ -138,13 +138,10 @@ proptest! {
 #[test]
 fn products_of_linear_diffusion_follow_time_and_shift() {
     let text = r#"
-        description = "diffusion in time with a symmetric tensor"
-        unknown = ["u"]
-        [coefficients]
-        c = {}
-        [cells]
-        source = ["c*u_t + t*u"]
-        flux = [["(2 + t)*u_x + 0.5*u_y - 0.25*u_z", "0.5*u_x + (1 + y)*u_y + t*u_z", "t*u_y - 0.25*u_x + 3*u_z"]]
+        unknown = { u = {} }
+        coefficients = { c = {} }
+        define = "D = [[2 + t, 0.5, -0.25], [0.5, 1 + y, t], [-0.25, t, 3]]"
+        cells = { flux = "D*grad(u)", source = "-t*u", capacity = "c" }
     "#;
     let equation = Equation::from_toml("diffusion", text).unwrap();
     let form = equation.form(3).with("c", 0.75).unwrap().build().unwrap();
