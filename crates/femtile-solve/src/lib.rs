@@ -73,7 +73,7 @@ pub use femtile_linalg::precondition::LevelPrecision;
 pub use femtile_mesh::partition::{PartitionQuality, Partitioner};
 pub use fibres::Sheets;
 pub use fields::{FieldConfig, Fields};
-pub use form::{FormProblem, FormSolution, Stress};
+pub use form::{Continuation, FormProblem, FormSolution, LoadStep, Stress};
 pub use from_mesh::amg_from_mesh;
 pub use gathered_solution::{GatheredSolution, GatheredValues};
 pub use interpolation::Interpolation;

@@ -7,7 +7,9 @@ use femtile_linalg::{LinalgError, Preconditioner};
 use femtile_sparse::csr::{Csr, Offsets};
 
 use crate::method::SolveDevice;
-use crate::preconditioner::{Level, f64_in_place_of_f32, in_precision, levels_of};
+use crate::preconditioner::{
+    Level, Preconditioning, and_levels, f64_in_place_of_f32, in_precision, levels_of,
+};
 use crate::{AmgOptions, LevelPrecision, PreconditionerConfig, SolveError};
 
 /// The entries of a diagonal.
@@ -100,6 +102,13 @@ impl<D: SolveDevice> MatrixPreconditioner<D> {
         }
     }
 
+    pub(crate) fn into_preconditioning(self) -> Preconditioning<D> {
+        match self {
+            Self::Diagonal(diagonal, _) => (Box::new(diagonal), Vec::new()),
+            Self::Amg(amg) => and_levels(amg),
+        }
+    }
+
     pub(crate) fn levels(&self) -> Vec<Level> {
         match self {
             Self::Diagonal(..) => Vec::new(),
@@ -131,9 +140,9 @@ impl<D: SolveDevice> MatrixPreconditioner<D> {
     }
 }
 
-/// The reciprocals of the magnitudes of a diagonal; of the largest entry of a row if that has none, and one
+/// Returns the reciprocals of the magnitudes of a diagonal; of the largest entry of a row if that has none, and one
 /// for a row of zeros.
-fn of_magnitudes<D: SolveDevice>(a: &Csr<f64, D>) -> Result<Diagonal<f64, D>, LinalgError> {
+pub(crate) fn of_magnitudes<D: SolveDevice>(a: &Csr<f64, D>) -> Result<Diagonal<f64, D>, LinalgError> {
     let offsets: Vec<usize> = match a.offsets() {
         Offsets::Narrow(offsets) => offsets.host_view()?.iter().map(|&begin| begin as usize).collect(),
         Offsets::Wide(offsets) => offsets.host_view()?.iter().map(|&begin| begin as usize).collect(),

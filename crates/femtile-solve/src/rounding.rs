@@ -18,14 +18,16 @@ pub(crate) fn of_terms(norm: f64) -> f64 {
 
 /// Returns plus and minus one in a random order that is always the same.
 pub(crate) fn signs<D: VectorKernels<f64>>(device: &D, n: usize) -> Result<Buffer<f64, D>, LinalgError> {
-    let sign = |i: usize| {
-        let mixed = (i as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        match (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 63 {
-            0 => 1.0,
-            _ => -1.0,
-        }
-    };
     Ok(Buffer::from_vec(device, parallel::map(n, ROWS, sign))?)
+}
+
+/// Returns entry `i` of [`signs`].
+pub(crate) fn sign(i: usize) -> f64 {
+    let mixed = (i as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    match (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 63 {
+        0 => 1.0,
+        _ => -1.0,
+    }
 }
 
 /// Estimates the root mean square over the rows of $(\sum_j a_{ij}^2)^{1/2}$, by a product with random signs.

@@ -273,6 +273,7 @@ impl<T: Scalar> VectorKernels<T> for Cuda {
 
     fn sum_into(&self, sum: &mut DeviceSum<Self>, x: &Buffer<T, Self>) -> Result<(), LinalgError> {
         sum.check(x.len())?;
+        need("sum", 1, sum.result.len())?;
         queue_sum(self, (sum.result.write(), sum.partials.write(), sum.counter.write()), x)
     }
 
@@ -283,6 +284,7 @@ impl<T: Scalar> VectorKernels<T> for Cuda {
         n: usize,
     ) -> Result<(), LinalgError> {
         let n_here = x.len();
+        need("sum", 1, sum.result.len())?;
         let arguments = (x.write(), sum.result.read(), n as u64, n_here as u64);
         let kernel = Kernel::<SubtractMean<T>>::new("vector_subtract_mean");
         // SAFETY: x has as many entries as are passed last, and the sum is one number.

@@ -61,7 +61,8 @@ pub(super) fn peclet_warning(problem: &FormProblem<'_>) -> Option<String> {
     })
 }
 
-fn centre(mesh: &Mesh, cell: usize) -> [f64; 3] {
+/// Returns the mean of the corners of a cell.
+pub(super) fn centre(mesh: &Mesh, cell: usize) -> [f64; 3] {
     let corners = mesh.cell(cell);
     std::array::from_fn(|axis| {
         corners.iter().map(|&node| mesh.points[node as usize][axis]).sum::<f64>() / corners.len() as f64

@@ -60,7 +60,7 @@ impl FormSolution<'_> {
     /// # Errors
     /// [`SolveError::Fem`] if a density is not finite.
     pub fn energy(&self) -> Result<f64, SolveError> {
-        Ok(self.operator()?.energy(&State::of(&self.u))?)
+        Ok(self.operator()?.energy(&self.state())?)
     }
 
     /// Returns the flux of each component into the domain through each boundary facet: `[n_components][n_facets]`.
@@ -72,7 +72,7 @@ impl FormSolution<'_> {
     /// # Errors
     /// [`SolveError::Fem`] for degenerate cells and for coefficients that are not finite.
     pub fn facet_fluxes(&self) -> Result<Vec<Vec<f64>>, SolveError> {
-        let (operator, state, n) = (self.operator()?, State::of(&self.u), self.n_components());
+        let (operator, state, n) = (self.operator()?, self.state(), self.n_components());
         let discrete = operator.discrete();
         let mut residual = vec![0.0; self.u.len()];
         operator.residual(&state, &mut residual)?;
@@ -92,6 +92,10 @@ impl FormSolution<'_> {
             Ok(fluxes)
         };
         (0..n).map(of_component).collect()
+    }
+
+    fn state(&self) -> State<'_> {
+        State { time: self.time, ..State::of(&self.u) }
     }
 
     fn operator(&self) -> Result<CpuOperator<'_>, SolveError> {

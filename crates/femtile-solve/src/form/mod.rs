@@ -3,19 +3,28 @@
 //! A [`FormProblem`] is an [`Equation`](femtile_form::Equation) on a mesh with coefficients and conditions. It is assembled on a
 //! CPU by `femtile-operator` and solved as a matrix, by one rank or several; a [`FormSolution`] has u and what is computed from
 //! it.
+//!
+//! [`solve`] has linear forms, [`newton`] the others: an [`equation`] is one at a time t, a [`rank_form`] its cells on a rank with
+//! the matrix of its tangent.
 
+mod continuation;
 mod diffusion;
+mod equation;
 mod functionals;
 mod given;
 mod kernel;
+mod newton;
 mod on_ranks;
 mod output;
 mod part;
 mod problem;
+mod rank_form;
 mod solution;
 mod solve;
 mod stress;
+mod taylor;
 
+pub use continuation::{Continuation, LoadStep};
 pub use problem::FormProblem;
 pub use solution::FormSolution;
 pub use stress::Stress;

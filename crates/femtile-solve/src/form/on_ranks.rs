@@ -3,6 +3,8 @@
 //! Every rank has the whole mesh, the numbering, the Dirichlet values and u; matrix, multigrid and the vectors of the iterations
 //! are divided.
 
+use std::sync::Arc;
+
 use femtile_comm::{Comm, OwnedRows};
 use femtile_device::cuda::Opening;
 use femtile_device::{Buffer, Cpu};
@@ -14,15 +16,17 @@ use femtile_space::{LinearConstraints, Space};
 use super::FormProblem;
 use super::kernel::Motions;
 use super::part::{FormPart, PartUnknowns};
+use super::rank_form::{Part, RankForm};
 use super::solution::SolvedBy;
 use super::solve::{Solved, takes_motions};
 use crate::matrix::{check_preconditioner, resolved};
 use crate::preconditioner::RowsOfProblem;
 use crate::ranks::device::{RankDevices, check_unknowns, devices, joined};
 use crate::ranks::rows::agreed;
+use crate::ranks::unknowns::RankUnknowns;
 use crate::ranks::{GlobalUnknowns, Keepers, RankDevice, on_all};
 use crate::right_side::RightSide;
-use crate::system::{LinearSystem, Prepared};
+use crate::system::{LinearSystem, Prepared, SystemSummary};
 use crate::{DeviceChoice, PreconditionerConfig, RanksUsed, SolveError, SolverConfig, Stage, Stages};
 
 /// The parts of a problem that all ranks have.
@@ -30,6 +34,10 @@ pub(super) struct Known<'k, 'm> {
     pub problem: &'k FormProblem<'m>,
     pub space: &'k Space<'m>,
     pub form: &'k Form,
+    pub is_symmetric: bool,
+    /// The time of the solution.
+    pub time: f64,
+    /// The Dirichlet values at that time.
     pub constraints: &'k LinearConstraints,
     pub motions: &'k Motions,
 }
@@ -44,7 +52,7 @@ struct Division {
 }
 
 impl Known<'_, '_> {
-    /// Solves for the change of u from the Dirichlet values.
+    /// Solves on several ranks.
     pub fn solve_on_ranks(
         &self,
         cpu: &Cpu,
@@ -83,7 +91,7 @@ impl Known<'_, '_> {
             let message = "integrals over interior facets are computed by one rank: take ranks = 1";
             return Err(SolveError::solver("ranks", message));
         }
-        if !self.form.is_symmetric() && matches!(config.preconditioner, PreconditionerConfig::Amg(_)) {
+        if !self.is_symmetric && matches!(config.preconditioner, PreconditionerConfig::Amg(_)) {
             let message = "the matrix is not symmetric, as multigrid needs it: take \"jacobi\"";
             return Err(SolveError::solver("preconditioner", message));
         }
@@ -97,14 +105,42 @@ impl Known<'_, '_> {
         (config, division, keepers): (&SolverConfig, &Division, Keepers),
         stages: &mut Stages<'_>,
     ) -> Result<Solved, SolveError> {
-        let Self { problem, space, form, constraints, motions } = *self;
+        let Self { problem, space, form, time, constraints, motions, .. } = *self;
         let part = MeshPart::new(problem.mesh, &problem.boundary, &division.owners, comm.rank());
         check_unknowns::<D>(comm, part.as_ref().map_or(0, |part| part.n_owned))?;
         let own = part.as_ref().map(|part| FormPart::new(problem, space, part, comm.rank())).transpose();
         let own = agreed(comm, own)?;
         let PartUnknowns { local, owned } = PartUnknowns::new(comm, own.as_ref(), form.n_components())?;
+        let near_nullspace =
+            takes_motions(config, form, motions).then(|| motions.rows_of(&owned, constraints));
+        let (halo, n) = (Arc::clone(local.halo()), constraints.n_dofs());
+        let unknowns = RankUnknowns { owned, local, n };
+        let global = GlobalUnknowns { comm, n, unknowns: &unknowns.owned };
+        let by = |parts: SystemSummary, config: &SolverConfig| -> Result<SolvedBy, SolveError> {
+            Ok(SolvedBy {
+                device: devices(comm, device)?,
+                ranks: Some(RanksUsed::of(&halo, (division.way, division.quality))?),
+                ..SolvedBy::new((device, D::REASON), parts, config)
+            })
+        };
+        if !form.is_linear() {
+            let operator = own.as_ref().map(|own| own.operator(cpu)).transpose();
+            let part = Part { own: own.as_ref(), unknowns: unknowns.clone() };
+            let on_rank = RankForm {
+                device,
+                comm: comm.clone(),
+                cpu,
+                gpu: None,
+                operator: agreed(comm, operator)?,
+                part: Some(part),
+                near_nullspace,
+            };
+            let found = self.converge(&on_rank, config, stages)?;
+            let (u, by) = (global.gather(&found.u, keepers)?, by(found.parts.clone(), &found.config)?);
+            return Ok(found.into_solved(u, by));
+        }
         let rows = match &own {
-            Some(own) => own.rows(cpu, constraints, &local),
+            Some(own) => own.rows(cpu, (constraints, time), &unknowns.local),
             None => nothing(cpu),
         };
         let (rows, b) = agreed(comm, rows)?;
@@ -112,16 +148,10 @@ impl Known<'_, '_> {
         drop(part);
 
         stages.begin(Stage::Setup)?;
-        let near_nullspace =
-            takes_motions(config, form, motions).then(|| motions.rows_of(&owned, constraints));
-        let n = space.n_dofs() * form.n_components();
-        let of_rank = RowsOfProblem {
-            near_nullspace: near_nullspace.as_deref(),
-            ..RowsOfProblem::of_rank(local.halo(), &owned, n)
-        };
+        let of_rank = RowsOfProblem { near_nullspace: near_nullspace.as_deref(), ..unknowns.rows() };
         let right = RightSide {
             values: Buffer::from_vec(device, b)?,
-            constraints: vec![Constraints::none(owned.len())],
+            constraints: vec![Constraints::none(unknowns.owned.len())],
             is_pure_neumann: false,
             imbalance: 0.0,
             space: None,
@@ -129,22 +159,9 @@ impl Known<'_, '_> {
         let system = LinearSystem::of_matrix(config, device.rows(rows)?, &of_rank, right)?;
         let (w, outcome) = system.solve(config, stages)?;
         let Prepared { summary, warnings, .. } = system.prepared;
-
-        let global = GlobalUnknowns { comm, n, unknowns: &owned };
-        let change = global.gather(&w.to_host()?, keepers)?;
-        let by = SolvedBy {
-            device: devices(comm, device)?,
-            device_reason: D::REASON.to_owned(),
-            format: summary.format,
-            format_reason: summary.format_reason.unwrap_or_default(),
-            preconditioner: config.preconditioner.name(),
-            levels: summary.levels,
-            citations: config.citations(&summary.citations),
-            kernel_launches: device.kernel_launches(),
-            memory: device.memory_use(),
-            ranks: Some(RanksUsed::of(local.halo(), (division.way, division.quality))?),
-        };
-        Ok(Solved { change, outcome, by, warnings })
+        let u = self.changed_by(&global.gather(&w.to_host()?, keepers)?);
+        let by = by(summary, config)?;
+        Ok(Solved { u, time, outcome, by, warnings, nonlinear: None, load_steps: Vec::new() })
     }
 }
 

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use femtile_comm::{Comm, Halo, LocalUnknowns, OwnedRows};
 use femtile_device::Cpu;
-use femtile_form::{Argument, Coefficient};
+use femtile_form::{Argument, Coefficient, Form};
 use femtile_mesh::partition::MeshPart;
-use femtile_operator::DiscreteForm;
+use femtile_operator::{CpuOperator, DiscreteForm};
 use femtile_space::{LinearConstraints, LinearRelation, Space};
 
 use super::FormProblem;
@@ -22,6 +22,7 @@ use crate::ranks::{Numbering, numbers_in, owned_rows};
 pub(super) struct FormPart<'p> {
     part: &'p MeshPart,
     problem: FormProblem<'p>,
+    form: Form,
     space: Space<'p>,
     numbering: Numbering,
     /// The number of each degree of freedom in the space on the whole mesh.
@@ -68,35 +69,45 @@ impl<'p> FormPart<'p> {
         let space = Space::new(&part.mesh, problem.degree)?;
         let numbering = Numbering::of_space(part, &space, rank)?;
         let numbers = numbers_of_dofs(whole, &space, &part.cells);
-        Ok(Self { part, problem: problem.on_part(part), space, numbering, numbers })
+        let problem = problem.on_part(part);
+        Ok(Self { part, form: problem.form()?, problem, space, numbering, numbers })
     }
 
     /// Assembles the owned rows of matrix and right side; `constraints` are those on the whole mesh.
     pub fn rows(
         &self,
         cpu: &Cpu,
-        constraints: &LinearConstraints,
+        (constraints, time): (&LinearConstraints, f64),
         unknowns: &LocalUnknowns,
     ) -> Result<(OwnedRows<f64>, Vec<f64>), SolveError> {
-        let (form, boundary) = (self.problem.form()?, &self.problem.boundary);
-        let constraints = self.constraints(constraints, form.n_components())?;
-        let assembled = DiscreteForm::new(&self.space, &form, boundary)
-            .map_err(SolveError::from)
-            .and_then(|discrete| assemble(cpu, None, discrete, &constraints));
-        let (matrix, b) = assembled.map_err(|error| match error {
-            SolveError::Fem(error) => error.in_global_numbers(&self.part.cells, &self.part.nodes).into(),
-            other => other,
-        })?;
+        let constraints = self.constraints(constraints)?;
+        let assembled =
+            self.discrete().and_then(|discrete| assemble(cpu, None, discrete, (&constraints, time)));
+        let (matrix, b) = assembled.map_err(|error| self.in_global_numbers(error))?;
         Ok((owned_rows(cpu, unknowns, &matrix)?, unknowns.restrict_to_owned(&b)))
     }
 
+    /// Prepares the form on the cells of the part.
+    pub fn operator(&self, cpu: &Cpu) -> Result<CpuOperator<'_>, SolveError> {
+        let operator = self.discrete().and_then(|discrete| Ok(CpuOperator::new(discrete, cpu)?));
+        operator.map_err(|error| self.in_global_numbers(error))
+    }
+
+    fn discrete(&self) -> Result<DiscreteForm<'_>, SolveError> {
+        Ok(DiscreteForm::new(&self.space, &self.form, &self.problem.boundary)?)
+    }
+
+    /// Returns an error with the numbers of cells and nodes of the whole mesh.
+    pub fn in_global_numbers(&self, error: SolveError) -> SolveError {
+        match error {
+            SolveError::Fem(error) => error.in_global_numbers(&self.part.cells, &self.part.nodes).into(),
+            other => other,
+        }
+    }
+
     /// Returns the Dirichlet values at the degrees of freedom of the part, ghosts included.
-    fn constraints(
-        &self,
-        of_whole: &LinearConstraints,
-        n_components: usize,
-    ) -> Result<LinearConstraints, SolveError> {
-        let n = n_components as u32;
+    pub fn constraints(&self, of_whole: &LinearConstraints) -> Result<LinearConstraints, SolveError> {
+        let n = self.form.n_components() as u32;
         let unknowns = self.numbers.iter().flat_map(|&dof| (0..n).map(move |c| dof * n + c));
         let relation = |(dof, in_whole): (u32, u32)| {
             let constant = of_whole.value(in_whole)?;
@@ -105,7 +116,7 @@ impl<'p> FormPart<'p> {
         let is_given = |(_, in_whole): &(u32, u32)| of_whole.contains(*in_whole);
         let relations: Vec<LinearRelation> =
             (0..).zip(unknowns).filter(is_given).filter_map(relation).collect();
-        Ok(LinearConstraints::new(self.numbers.len() * n_components, &relations)?)
+        Ok(LinearConstraints::new(self.numbers.len() * n as usize, &relations)?)
     }
 }
 

@@ -1,19 +1,24 @@
-//! A linear equation with coefficients and conditions on a mesh.
+//! An equation with coefficients and conditions on a mesh.
 
 use std::sync::Arc;
 
-use femtile_form::{Argument, Coefficient, Equation, Form, FormError};
+use femtile_expression::Names;
+use femtile_form::{
+    Argument, BoundaryTerms, Coefficient, CoefficientShape, Equation, Form, FormError, Input, Integral,
+};
 use femtile_mesh::Mesh;
 use femtile_mesh::check::BoundaryFacets;
+use femtile_space::{PointMap, Space};
 
+use super::continuation::Continuation;
 use super::given::{Given, Place};
 use crate::boundary::Selected;
-use crate::coefficient::{coefficient, conductivity, scalar};
+use crate::coefficient::{check_count, coefficient, conductivity, scalar};
 use crate::ranks::OnMesh;
 use crate::setting::below;
 use crate::{InnerFacets, Key, Nodes, Region, SolveError, Value};
 
-/// A linear equation of `femtile-form` on a mesh, with coefficients and conditions.
+/// An equation of `femtile-form` on a mesh, with coefficients and conditions.
 ///
 /// Of several integrals on one boundary facet the last one holds, of several values of one unknown the last one; values hold
 /// in place of integrals.
@@ -48,6 +53,9 @@ pub struct FormProblem<'m> {
     pub(super) coefficients: Vec<(String, Argument)>,
     pub(super) given: Vec<Given>,
     pub(super) terms: Vec<FacetTerm>,
+    /// For each component, or none for zero.
+    initial: Vec<Coefficient>,
+    pub(super) continuation: Option<Continuation>,
     n_conditions: usize,
     inner_facets: Vec<InnerFacets>,
     notes: Vec<String>,
@@ -73,6 +81,8 @@ impl<'m> FormProblem<'m> {
             coefficients: Vec::new(),
             given: Vec::new(),
             terms: Vec::new(),
+            initial: Vec::new(),
+            continuation: None,
             n_conditions: 0,
             inner_facets: Vec::new(),
             notes: Vec::new(),
@@ -86,9 +96,37 @@ impl<'m> FormProblem<'m> {
         self
     }
 
+    /// Solves in load steps: t grows from 0 to 1. Values that are set afterwards may depend on t. A linear equation is solved once,
+    /// at t = 1; without load steps t is 0 in the formulas of an equation.
+    #[must_use]
+    pub fn continuation(mut self, continuation: Continuation) -> Self {
+        self.continuation = Some(continuation);
+        self
+    }
+
+    /// Sets the function that the solution of a nonlinear equation is sought from, with a value for each component; zero without
+    /// it.
+    ///
+    /// # Errors
+    /// As [`Self::scalar`], and for another number of values than components.
+    pub fn initial(&mut self, values: &[Value]) -> Result<(), SolveError> {
+        let (path, n) = (of_equation("initial"), self.n_components());
+        check_count(values.len(), n, &path)?;
+        let values = values.iter().enumerate();
+        let resolve =
+            |(i, value)| scalar(self.mesh, value, &if n == 1 { path.clone() } else { below(&path, i) });
+        self.initial = values.map(resolve).collect::<Result<_, _>>()?;
+        Ok(())
+    }
+
     /// Returns the number of components of u.
     pub fn n_components(&self) -> usize {
         self.equation.n_components(self.mesh.dimension())
+    }
+
+    /// Returns the shape of a coefficient of the equation.
+    pub fn coefficient_shape(&self, name: &str) -> Option<CoefficientShape> {
+        self.equation.coefficient_shape(name)
     }
 
     /// Sets a scalar coefficient.
@@ -96,7 +134,7 @@ impl<'m> FormProblem<'m> {
     /// # Errors
     /// [`SolveError::Setting`] with the key of the coefficient for a value that the mesh does not have, or a tensor.
     pub fn scalar(&mut self, name: &str, value: &Value) -> Result<(), SolveError> {
-        let found = scalar(self.mesh, value, &of_equation(name))?;
+        let found = self.number(value, &self.of_coefficient(name))?;
         self.set(name, found.into());
         Ok(())
     }
@@ -106,7 +144,8 @@ impl<'m> FormProblem<'m> {
     /// # Errors
     /// As [`Self::scalar`].
     pub fn tensor(&mut self, name: &str, value: &Value) -> Result<(), SolveError> {
-        let found = conductivity(self.mesh, value, &of_equation(name), &mut self.notes)?;
+        let path = self.of_coefficient(name);
+        let found = conductivity(self.mesh, &self.parsed(value, &path)?, &path, &mut self.notes)?;
         self.set(name, found.into());
         Ok(())
     }
@@ -116,7 +155,7 @@ impl<'m> FormProblem<'m> {
     /// # Errors
     /// As [`Self::scalar`], and for another number of values than axes.
     pub fn vector(&mut self, name: &str, values: &[Value]) -> Result<(), SolveError> {
-        let found = self.components(values, &of_equation(name))?;
+        let found = self.components(values, &self.of_coefficient(name))?;
         self.set(name, found.into());
         Ok(())
     }
@@ -126,7 +165,7 @@ impl<'m> FormProblem<'m> {
     /// # Errors
     /// As [`Self::scalar`].
     pub fn vector_field(&mut self, name: &str, value: &Value) -> Result<(), SolveError> {
-        let path = of_equation(name);
+        let path = self.of_coefficient(name);
         let found = coefficient(self.mesh, value, &path)?;
         let d = self.mesh.dimension();
         if !matches!(&found, Coefficient::CellField(field) if (d..=3).contains(&field.n_components)) {
@@ -153,7 +192,7 @@ impl<'m> FormProblem<'m> {
         let resolve = |(name, value): &(&str, &Value)| {
             // A term with one number is its value.
             let path = if values.len() == 1 { of_term.clone() } else { below(&of_term, *name) };
-            Ok(((*name).to_owned(), scalar(self.mesh, value, &path)?.into()))
+            Ok(((*name).to_owned(), self.number(value, &path)?.into()))
         };
         let arguments = values.iter().map(resolve).collect::<Result<_, SolveError>>()?;
         self.terms.push(FacetTerm { name: term.to_owned(), facets, arguments });
@@ -176,6 +215,29 @@ impl<'m> FormProblem<'m> {
         let arguments = vec![("value".to_owned(), found.into())];
         self.terms.push(FacetTerm { name: term.to_owned(), facets, arguments });
         Ok(())
+    }
+
+    /// Adds the integral of a formula on a part of the boundary: the flux into the body, which may depend on the unknown, its
+    /// gradient and the normal.
+    ///
+    /// # Errors
+    /// As [`Self::scalars_on_boundary`]. The formula is read when the problem is solved.
+    pub fn flux_on_boundary(&mut self, region: impl Into<Region>, formula: &str) -> Result<(), SolveError> {
+        let path = self.condition();
+        let facets = self.select(&region.into(), &path)?;
+        let name = format!("{CONDITION}{}", self.n_conditions - 1);
+        self.equation
+            .set_boundary_term(&name, BoundaryTerms { flux: formula.into(), ..BoundaryTerms::default() });
+        self.terms.push(FacetTerm { name, facets, arguments: Vec::new() });
+        Ok(())
+    }
+
+    /// Returns whether the tangent is symmetric, which conjugate gradients need.
+    ///
+    /// # Errors
+    /// [`SolveError::Setting`] with the key of a formula that cannot be read.
+    pub fn is_symmetric(&self) -> Result<bool, SolveError> {
+        Ok(self.form()?.is_symmetric())
     }
 
     /// Gives u values on a part of the boundary, for each component one or none.
@@ -225,7 +287,47 @@ impl<'m> FormProblem<'m> {
     }
 
     /// Returns the form of the problem.
-    pub(super) fn form(&self) -> Result<Form, FormError> {
+    pub(super) fn form(&self) -> Result<Form, SolveError> {
+        self.built().map_err(|error| match error {
+            FormError::Coefficient { coefficient, message }
+                if Equation::text_of(self.equation.name()).is_none() =>
+            {
+                SolveError::setting(&self.of_coefficient(&coefficient), message)
+            }
+            FormError::Equation { message, .. } => SolveError::setting(&["equation".into()], message),
+            other => at_its_key(other),
+        })
+    }
+
+    /// Refuses formulas of a steady problem that use the rate of the unknown, or t without load steps, and forms without the unknown.
+    pub(super) fn check_formulas(&self, form: &Form) -> Result<(), SolveError> {
+        let reads = |is_wanted: &dyn Fn(&Input) -> bool| {
+            form.integrals().iter().any(|Integral { integrand, .. }| {
+                let inputs = integrand.inputs().iter().enumerate();
+                inputs.into_iter().any(|(at, input)| is_wanted(input) && integrand.residual().reads(at))
+            })
+        };
+        let path = ["equation".into()];
+        if reads(&|input| matches!(input, Input::Rate(_))) {
+            return Err(SolveError::setting(
+                &path,
+                "a formula uses the rate of the unknown, and the problem is steady",
+            ));
+        }
+        if self.continuation.is_none() && reads(&|input| *input == Input::Time) {
+            let message = "a formula uses t, which load steps raise from 0 to 1: give [continuation]";
+            return Err(SolveError::setting(&path, message));
+        }
+        if form.integrals().iter().all(|integral| integral.integrand.entries().is_empty()) {
+            return Err(SolveError::setting(
+                &path,
+                "no formula uses the unknown, so that nothing determines it",
+            ));
+        }
+        Ok(())
+    }
+
+    fn built(&self) -> Result<Form, FormError> {
         let mut builder = self.equation.form(self.mesh.dimension());
         for (name, argument) in &self.coefficients {
             builder = builder.with(name, argument.clone())?;
@@ -245,6 +347,55 @@ impl<'m> FormProblem<'m> {
     /// Returns a coefficient that was set.
     pub(super) fn coefficient(&self, name: &str) -> Option<&Argument> {
         self.coefficients.iter().find(|(own, _)| own == name).map(|(_, argument)| argument)
+    }
+
+    /// Returns the path of a coefficient; those of an equation of the user are its constants.
+    fn of_coefficient(&self, name: &str) -> Vec<Key> {
+        match Equation::text_of(self.equation.name()) {
+            Some(_) => of_equation(name),
+            None => below(&of_equation("constants"), name),
+        }
+    }
+
+    /// Returns the first values of the unknowns, without Dirichlet values.
+    pub(super) fn initial_values(&self, space: &Space<'_>) -> Result<Vec<f64>, SolveError> {
+        let n = self.n_components();
+        let mut values = vec![0.0; space.n_dofs() * n];
+        if self.initial.is_empty() {
+            return Ok(values);
+        }
+        let mut dofs = vec![0; space.element().n_dofs()];
+        let (mapping, mut map) = (space.mapping(space.element().nodes()), PointMap::default());
+        for position in 0..space.n_cells() {
+            mapping.of_cell(position, &mut map)?;
+            space.cell_dofs(position, &mut dofs);
+            let cell = space.cell(position);
+            let tag = self.mesh.cell_tags.get(cell).copied().unwrap_or(0);
+            for (&dof, &point) in dofs.iter().zip(&map.points) {
+                for (component, value) in self.initial.iter().enumerate() {
+                    let value = value.scalar_at(cell, tag, point);
+                    if !value.is_finite() {
+                        let [x, y, z] = point;
+                        let message = format!("is {value} at ({x}, {y}, {z}); it must be finite");
+                        return Err(SolveError::setting(&of_equation("initial"), message));
+                    }
+                    values[dof as usize * n + component] = value;
+                }
+            }
+        }
+        Ok(values)
+    }
+
+    /// Resolves a scalar, which may depend on t if there are load steps.
+    fn number(&self, value: &Value, path: &[Key]) -> Result<Coefficient, SolveError> {
+        scalar(self.mesh, &self.parsed(value, path)?, path)
+    }
+
+    fn parsed(&self, value: &Value, path: &[Key]) -> Result<Value, SolveError> {
+        match self.continuation {
+            None => Ok(value.clone()),
+            Some(_) => value.parsed(self.mesh, path, &Names { time: true, others: &[] }),
+        }
     }
 
     fn set(&mut self, name: &str, argument: Argument) {
@@ -274,7 +425,7 @@ impl<'m> FormProblem<'m> {
         }
         let resolve = |(i, value): (usize, &Option<Value>)| {
             let path = if n == 1 { path.clone() } else { below(&path, i) };
-            value.as_ref().map(|value| scalar(self.mesh, value, &path)).transpose()
+            value.as_ref().map(|value| self.number(value, &path)).transpose()
         };
         let values = values.iter().enumerate().map(resolve).collect::<Result<_, _>>()?;
         self.given.push(Given { place, values, path });
@@ -287,11 +438,33 @@ impl<'m> FormProblem<'m> {
             let message = format!("{found} entries in {d} dimensions: give one for each axis");
             return Err(SolveError::setting(path, message));
         }
-        values.iter().enumerate().map(|(axis, value)| scalar(self.mesh, value, &below(path, axis))).collect()
+        values.iter().enumerate().map(|(axis, value)| self.number(value, &below(path, axis))).collect()
     }
 }
 
-/// Returns the path of a coefficient.
+/// Returns the path of a key of the equation.
 pub(super) fn of_equation(name: &str) -> Vec<Key> {
     vec!["equation".into(), name.into()]
+}
+
+/// Begins the names of terms that are formulas of conditions.
+const CONDITION: &str = "condition-";
+
+/// Returns the error of a formula with the key that it has in a case file.
+fn at_its_key(error: FormError) -> SolveError {
+    let FormError::Formula { key, error: of_formula, .. } = &error else { return error.into() };
+    let condition = |word: &str| word.strip_prefix(CONDITION).and_then(|number| number.parse::<usize>().ok());
+    let words: Vec<&str> = key.split('.').collect();
+    let path = match words[..] {
+        ["boundary", term, key] => match condition(term) {
+            Some(number) => vec!["boundary".into(), number.into(), key.into()],
+            None => return error.into(),
+        },
+        ["coefficients", name] => below(&of_equation("constants"), name),
+        ["unknown", name] => vec!["unknown".into(), name.into()],
+        [key, ..] => of_equation(key),
+        [] => return error.into(),
+    };
+    let within = (!of_formula.span.is_empty()).then(|| of_formula.span.clone());
+    SolveError::Setting { path, within, message: of_formula.to_string() }
 }

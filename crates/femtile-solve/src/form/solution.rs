@@ -5,8 +5,10 @@ use femtile_form::Form;
 use femtile_linalg::krylov::cg::CgOutcome;
 use femtile_space::Space;
 
-use super::FormProblem;
-use crate::{Level, RanksUsed};
+use super::{FormProblem, LoadStep};
+use crate::ranks::RankDevice;
+use crate::system::SystemSummary;
+use crate::{Level, NonlinearReport, RanksUsed, SolverConfig};
 
 /// The solution of a [`FormProblem`].
 ///
@@ -17,7 +19,12 @@ pub struct FormSolution<'m> {
     pub(super) problem: FormProblem<'m>,
     pub(super) space: Space<'m>,
     pub(super) form: Form,
+    /// The time t of the solution.
+    pub(super) time: f64,
     pub(super) u: Vec<f64>,
+    /// None of a linear form.
+    pub(super) nonlinear: Option<NonlinearReport>,
+    pub(super) load_steps: Vec<LoadStep>,
     pub(super) outcome: CgOutcome,
     pub(super) by: SolvedBy,
     pub(super) warnings: Vec<String>,
@@ -39,8 +46,30 @@ pub(super) struct SolvedBy {
     pub ranks: Option<RanksUsed>,
 }
 
+impl SolvedBy {
+    /// Describes a solve on one rank by its device, with the reason for it, its parts and settings.
+    pub fn new<D: RankDevice>(
+        (device, reason): (&D, &str),
+        parts: SystemSummary,
+        config: &SolverConfig,
+    ) -> Self {
+        Self {
+            device: device.description(),
+            device_reason: reason.to_owned(),
+            format: parts.format,
+            format_reason: parts.format_reason.unwrap_or_default(),
+            preconditioner: config.preconditioner.name(),
+            levels: parts.levels,
+            citations: config.citations(&parts.citations),
+            kernel_launches: device.kernel_launches(),
+            memory: device.memory_use(),
+            ranks: None,
+        }
+    }
+}
+
 impl<'m> FormSolution<'m> {
-    /// Returns the problem.
+    /// Returns the problem, with the values at the time of the solution.
     pub fn problem(&self) -> &FormProblem<'m> {
         &self.problem
     }
@@ -63,6 +92,21 @@ impl<'m> FormSolution<'m> {
     /// Returns the outcome of the iterations.
     pub fn outcome(&self) -> &CgOutcome {
         &self.outcome
+    }
+
+    /// Returns statistics of the nonlinear solve, if the tangent depends on u.
+    pub fn nonlinear(&self) -> Option<&NonlinearReport> {
+        self.nonlinear.as_ref()
+    }
+
+    /// Returns the time t of the solution: the end of the load steps unless they were interrupted, zero without.
+    pub fn time(&self) -> f64 {
+        self.time
+    }
+
+    /// Returns the load steps of a nonlinear problem that has them.
+    pub fn load_steps(&self) -> &[LoadStep] {
+        &self.load_steps
     }
 
     /// Returns the device, in words.

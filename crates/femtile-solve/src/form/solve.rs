@@ -9,15 +9,15 @@ use femtile_operator::{CpuOperator, DiscreteForm, State};
 use femtile_space::{LinearConstraints, Space};
 use femtile_sparse::csr::Csr;
 
-use super::given::constraints;
+use super::continuation::{Continuation, LoadStep};
 use super::kernel::{CONSTANT, Free, Motions};
 use super::on_ranks::Known;
 use super::solution::{FormSolution, SolvedBy};
-use super::{FormProblem, diffusion, stress};
-use crate::device::Chosen;
+use super::{FormProblem, diffusion, newton, stress};
+use crate::device::{Choice, Chosen};
 use crate::{
-    AmgOptions, DeviceChoice, LinearSolver, Method, PreconditionerConfig, Progress, SolveError, SolvedSystem,
-    SolverConfig, Stage, Stages,
+    AmgOptions, DeviceChoice, LinearSolver, Method, NonlinearReport, PreconditionerConfig, Progress,
+    SolveError, SolvedSystem, SolverConfig, Stage, Stages,
 };
 
 /// Forwards the iterations of a solver; the stages are those of the caller.
@@ -46,9 +46,15 @@ impl<'m> FormProblem<'m> {
     /// where u₀ has the Dirichlet values and zeros. With [`PreconditionerConfig::Auto`] displacements have algebraic multigrid with the
     /// rigid motions as near-nullspace.
     ///
+    /// A form whose tangent depends on u is solved by Newton's method with the settings of [`SolverConfig::nonlinear`], in load
+    /// steps with [`Self::continuation`]. It begins at [`Self::initial`], to which Dirichlet values are added along the tangent if
+    /// the residual is smaller so, else alone. GMRES is the method if the tangent is not symmetric.
+    ///
     /// # Errors
-    /// [`SolveError::Setting`] for coefficients out of range, motions that nothing holds, and a method that needs a symmetric
-    /// matrix where the form has none; as [`LinearSolver::new`]; on several ranks for smoothers that they do not have.
+    /// [`SolveError::Setting`] for coefficients out of range, motions that nothing holds, a load step that does not converge, and a
+    /// method that needs a symmetric matrix where a linear form has none; as [`LinearSolver::new`]; on several ranks for smoothers
+    /// that they do not have. [`SolveError::Fem`] with cell and point if the integrand has no finite value at the first function;
+    /// Newton's method that does not converge is an outcome.
     pub fn solve(
         &self,
         cpu: &Cpu,
@@ -57,47 +63,84 @@ impl<'m> FormProblem<'m> {
         stages: &mut Stages<'_>,
     ) -> Result<FormSolution<'m>, SolveError> {
         let space = Space::new(self.mesh, self.degree)?;
-        stress::check(self)?;
-        diffusion::check(self)?;
+        self.continuation.map_or(Ok(()), Continuation::check)?;
+        let (time, at_end) = (self.end(), self.at_time(self.end()));
+        stress::check(&at_end)?;
+        diffusion::check(&at_end)?;
         let form = self.form()?;
-        let config = config_for(config, &form)?;
-        let constraints = match self.given.is_empty() {
-            true => LinearConstraints::none(space.n_dofs() * form.n_components()),
-            false => constraints(&space, &self.boundary, &self.given)?,
-        };
+        self.check_formulas(&form)?;
+        let is_symmetric = form.is_symmetric();
+        let config = config_for(config, &form, is_symmetric)?;
+        let constraints = self.constraints_at(&space, space.n_dofs() * form.n_components(), time)?;
         let motions = Motions::new(&space, &form)?;
         if let Some(free) = motions.free(&space, &form, &constraints)? {
             return Err(refusal(&free));
         }
-        let mut warnings: Vec<String> = diffusion::peclet_warning(self).into_iter().collect();
+        let mut warnings: Vec<String> = diffusion::peclet_warning(&at_end).into_iter().collect();
         warnings.extend_from_slice(self.notes());
 
-        let known =
-            Known { problem: self, space: &space, form: &form, constraints: &constraints, motions: &motions };
-        let solved = match config.ranks.n() {
-            1 => known.solve_on_one_rank(cpu, &config, opening, stages)?,
-            _ => known.solve_on_ranks(cpu, &config, opening, stages)?,
+        let known = Known {
+            problem: self,
+            space: &space,
+            form: &form,
+            is_symmetric,
+            time,
+            constraints: &constraints,
+            motions: &motions,
         };
-        let Solved { change, outcome, by, warnings: of_solver } = solved;
+        let Solved { u, time, outcome, by, warnings: of_solver, nonlinear, load_steps } =
+            match config.ranks.n() {
+                1 if form.is_linear() => known.solve_on_one_rank(cpu, &config, opening, stages)?,
+                1 => known.newton_on_one_rank(cpu, &config, opening, stages)?,
+                _ => known.solve_on_ranks(cpu, &config, opening, stages)?,
+            };
         warnings.extend(of_solver);
-        let mut u = vec![0.0; change.len()];
-        constraints.impose(&mut u);
-        u.iter_mut().zip(change).for_each(|(u, w)| *u += w);
-        Ok(FormSolution { problem: self.clone(), space, form, u, outcome, by, warnings })
+        let problem = self.at_time(time);
+        Ok(FormSolution { problem, space, form, time, u, nonlinear, load_steps, outcome, by, warnings })
     }
 }
 
-/// The solution of the linear system.
+/// The function that was found.
 pub(super) struct Solved {
-    /// w, zero at Dirichlet values.
-    pub change: Vec<f64>,
+    /// u; empty on ranks that do not keep it.
+    pub u: Vec<f64>,
+    /// The time t at which it was sought.
+    pub time: f64,
     pub outcome: CgOutcome,
     pub by: SolvedBy,
     pub warnings: Vec<String>,
+    /// None of a linear form.
+    pub nonlinear: Option<NonlinearReport>,
+    /// The load steps of a nonlinear form.
+    pub load_steps: Vec<LoadStep>,
 }
 
 impl Known<'_, '_> {
-    /// Solves for the change of u from the Dirichlet values.
+    /// Returns u from its change from the Dirichlet values.
+    pub fn changed_by(&self, change: &[f64]) -> Vec<f64> {
+        let mut u = vec![0.0; self.constraints.n_dofs()];
+        self.constraints.impose(&mut u);
+        // Ranks that do not keep u have no change.
+        u.truncate(change.len());
+        u.iter_mut().zip(change).for_each(|(u, w)| *u += w);
+        u
+    }
+
+    /// Opens the GPU, if there is to be one, and chooses the device.
+    pub fn choice(
+        &self,
+        cpu: &Cpu,
+        config: &SolverConfig,
+        opening: Option<Opening>,
+    ) -> Result<Choice, SolveError> {
+        let gpu = match opening {
+            Some(opening) => Some(opening.wait()?),
+            None => config.device.open()?,
+        };
+        Ok(config.device.choose(gpu, self.constraints.n_dofs(), cpu.threads()))
+    }
+
+    /// Solves a linear form.
     fn solve_on_one_rank(
         &self,
         cpu: &Cpu,
@@ -105,17 +148,14 @@ impl Known<'_, '_> {
         opening: Option<Opening>,
         stages: &mut Stages<'_>,
     ) -> Result<Solved, SolveError> {
-        let Self { problem, space, form, constraints, motions } = *self;
+        let Self { problem, space, form, time, constraints, motions, .. } = *self;
         stages.begin(Stage::Assemble)?;
-        let gpu = match opening {
-            Some(opening) => Some(opening.wait()?),
-            None => config.device.open()?,
-        };
-        let choice = config.device.choose(gpu, constraints.n_dofs(), cpu.threads());
+        let choice = self.choice(cpu, config, opening)?;
+        let at = (constraints, time);
         let discrete = DiscreteForm::new(space, form, &problem.boundary)?;
         let assembled = match &choice.device {
-            Chosen::Cuda(gpu) => assemble(cpu, Some(gpu), discrete, constraints),
-            Chosen::Cpu => assemble(cpu, None, discrete, constraints),
+            Chosen::Cuda(gpu) => assemble(cpu, Some(gpu), discrete, at),
+            Chosen::Cpu => assemble(cpu, None, discrete, at),
         };
         let (matrix, b) = match assembled {
             // The geometry of all points may need more memory than the matrix.
@@ -123,7 +163,7 @@ impl Known<'_, '_> {
                 if config.device == DeviceChoice::Auto
                     || matches!(error, DeviceError::OutOfMemory { .. }) =>
             {
-                assemble(cpu, None, discrete, constraints)?
+                assemble(cpu, None, discrete, at)?
             }
             other => other?,
         };
@@ -147,26 +187,35 @@ impl Known<'_, '_> {
             memory: solver.gpu().and_then(Device::memory_use),
             ranks: None,
         };
-        Ok(Solved { change: solved.x, outcome: solved.outcome, by, warnings: solver.warnings().to_vec() })
+        Ok(Solved {
+            u: self.changed_by(&solved.x),
+            time,
+            outcome: solved.outcome,
+            by,
+            warnings: solver.warnings().to_vec(),
+            nonlinear: None,
+            load_steps: Vec::new(),
+        })
     }
 }
 
-/// Assembles A and $b = -r(u_0)$ on a mesh or a part of one, the cells of A on a GPU if there is one; rows and columns of
-/// Dirichlet values have the diagonal alone.
+/// Assembles A and $b = -r(u_0)$ on a mesh or a part of one at a time, the cells of A on a GPU if there is one; rows and columns
+/// of Dirichlet values have the diagonal alone.
 pub(super) fn assemble(
     cpu: &Cpu,
     gpu: Option<&Cuda>,
     discrete: DiscreteForm<'_>,
-    constraints: &LinearConstraints,
+    (constraints, time): (&LinearConstraints, f64),
 ) -> Result<(Csr<f64, Cpu>, Vec<f64>), SolveError> {
     let operator = CpuOperator::new(discrete, cpu)?;
     let n = discrete.n_unknowns();
     let (mut u, mut b) = (vec![0.0; n], vec![0.0; n]);
     constraints.impose(&mut u);
-    operator.residual(&State::of(&u), &mut b)?;
+    let state = State { time, ..State::of(&u) };
+    operator.residual(&state, &mut b)?;
     constraints.distribute_transpose(&mut b);
     b.iter_mut().for_each(|b| *b = -*b);
-    let (state, pattern) = (State::of(&u), operator.pattern(constraints)?);
+    let pattern = operator.pattern(constraints)?;
     let matrix = match gpu {
         Some(gpu) => operator.assemble_on(gpu, &state, pattern)?,
         None => operator.assemble(&state, pattern)?,
@@ -181,11 +230,22 @@ pub(super) fn takes_motions(config: &SolverConfig, form: &Form, motions: &Motion
 }
 
 /// Returns the settings for the matrix of a form, with the preconditioner of displacements.
-fn config_for(config: &SolverConfig, form: &Form) -> Result<SolverConfig, SolveError> {
-    let mut config = config.clone();
-    if !form.is_symmetric() && !matches!(config.method, Method::Gmres { .. }) {
-        let message = "the matrix is not symmetric: take method = \"gmres\"";
-        return Err(SolveError::solver("method", message));
+fn config_for(config: &SolverConfig, form: &Form, is_symmetric: bool) -> Result<SolverConfig, SolveError> {
+    let (mut config, is_linear) = (config.clone(), form.is_linear());
+    if !is_linear {
+        newton::check(&config)?;
+    }
+    if !is_symmetric && !matches!(config.method, Method::Gmres { .. }) {
+        if is_linear {
+            let message = "the matrix is not symmetric: take method = \"gmres\"";
+            return Err(SolveError::solver("method", message));
+        }
+        config.method = Method::Gmres { restart: Method::default_restart() };
+    }
+    let is_auto = config.preconditioner == PreconditionerConfig::Auto;
+    if is_auto && !is_symmetric && !is_linear && config.ranks.n() == 1 {
+        // Of the symmetric part of the tangent, which ranks do not have.
+        config.preconditioner = PreconditionerConfig::Amg(AmgOptions::default());
     }
     let n = form.n_components();
     let displacements = AmgConfig::displacements(n);

@@ -44,7 +44,7 @@ pub(crate) struct Stage<'a, D: RankDevice> {
 }
 
 /// A residual above this share of its terms is not rounding.
-const LARGEST_ROUNDING: f64 = 1e-8;
+pub(crate) const LARGEST_ROUNDING: f64 = 1e-8;
 
 /// The point of the linearization that a preconditioner was made from.
 struct Making {
@@ -257,7 +257,7 @@ impl<'a, D: RankDevice> DiscreteEquation<'a, D> {
             self.made = Some(Making { shift: stage.shift, time: self.time, unknown });
         }
         if self.is_symmetric {
-            let made = self.linear.make(&mut self.tangent);
+            let made = self.linear.make(|config, warnings| self.tangent.preconditioning(config, warnings));
             return match made {
                 Err(error) if self.is_of_definiteness(&error) => self.make_without_reaction(),
                 made => made,
@@ -266,7 +266,7 @@ impl<'a, D: RankDevice> DiscreteEquation<'a, D> {
         let Some(at) = self.at.take() else { return Ok(()) };
         self.tangent.take_slopes(&self.derivatives.symmetric)?;
         self.fill(&at)?;
-        let made = self.linear.make(&mut self.tangent);
+        let made = self.linear.make(|config, warnings| self.tangent.preconditioning(config, warnings));
         self.tangent.take_slopes(&self.derivatives.all)?;
         let made = match made {
             Err(error) if self.is_of_definiteness(&error) => self.make_without_reaction(),
@@ -288,7 +288,7 @@ impl<'a, D: RankDevice> DiscreteEquation<'a, D> {
         let mut plain = Tangent::new(self.domain, form, &slopes, self.time)?;
         let plus = self.stage.as_ref().map(|stage| (stage.shift, stage.storage.values()));
         plain.fill(self.time, &self.residual, plus)?;
-        self.linear.make(&mut plain)
+        self.linear.make(|config, warnings| plain.preconditioning(config, warnings))
     }
 
     /// Returns whether a matrix is not positive definite enough for a preconditioner. On several ranks these are the errors that

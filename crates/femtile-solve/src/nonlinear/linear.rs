@@ -8,9 +8,8 @@ use femtile_linalg::krylov::Stop;
 use femtile_linalg::newton::CorrectionOutcome;
 use femtile_linalg::{LinearOperator, Preconditioner};
 
-use super::tangent::Tangent;
 use crate::method::iterate;
-use crate::preconditioner::Level;
+use crate::preconditioner::{Level, Preconditioning};
 use crate::ranks::RankDevice;
 use crate::{Method, PreconditionerConfig, Progress, SolveError, SolverConfig, Stages};
 
@@ -96,15 +95,20 @@ impl<D: RankDevice> TangentSolver<D> {
         self.kept = None;
     }
 
-    /// Makes the preconditioner from the matrix of a linearization. Collective.
-    pub fn make(&mut self, tangent: &mut Tangent<'_, D>) -> Result<(), SolveError> {
+    /// Takes the diagonal as preconditioner from now on.
+    pub fn take_diagonal(&mut self, warning: String) {
+        self.config.preconditioner = PreconditionerConfig::Jacobi;
+        self.warn(warning);
+    }
+
+    /// Keeps a preconditioner that is made for the settings from the matrix of a linearization. Collective.
+    pub fn make(
+        &mut self,
+        made: impl FnOnce(&SolverConfig, &mut Vec<String>) -> Result<Preconditioning<D>, SolveError>,
+    ) -> Result<(), SolveError> {
         let mut warnings = Vec::new();
-        let (made, levels) = tangent.preconditioning(&self.config, &mut warnings)?;
-        for warning in warnings {
-            if !self.warnings.contains(&warning) {
-                self.warnings.push(warning);
-            }
-        }
+        let (made, levels) = made(&self.config, &mut warnings)?;
+        warnings.into_iter().for_each(|warning| self.warn(warning));
         (self.kept, self.levels) = (Some(Kept { preconditioner: made, per_digit: None }), levels);
         Ok(())
     }
@@ -149,9 +153,7 @@ impl<D: RankDevice> TangentSolver<D> {
                     "a linearization is not positive definite, where {} ends: gmres took over",
                     self.config.method.name()
                 );
-                if !self.warnings.contains(&warning) {
-                    self.warnings.push(warning);
-                }
+                self.warn(warning);
                 self.config.method = gmres();
                 self.kept = None;
                 Ok(Solved::NeedsPreconditioner(iterations))
@@ -160,6 +162,13 @@ impl<D: RankDevice> TangentSolver<D> {
                 self.kept = None;
                 Ok(Solved::Done(CorrectionOutcome { iterations, has_converged: false }))
             }
+        }
+    }
+
+    /// Adds a warning, once.
+    fn warn(&mut self, warning: String) {
+        if !self.warnings.contains(&warning) {
+            self.warnings.push(warning);
         }
     }
 

@@ -21,12 +21,14 @@ use femtile_space::Space;
 use crate::Discretization;
 pub use config::{NonlinearConfig, NonlinearMethod};
 pub(crate) use domain::Domain;
-pub(crate) use equation::DiscreteEquation;
+pub(crate) use equation::{DiscreteEquation, LARGEST_ROUNDING};
+pub(crate) use linear::{Solved, TangentSolver};
 pub use mass::MassMatrix;
 pub(crate) use mass::{Mass, lump, lump_within};
 pub use report::NonlinearReport;
+pub(crate) use report::{Worst, as_linear};
 pub(crate) use settings::{Typical, check, resolved};
-pub(crate) use steady::{newton, prepared, solve, typical};
+pub(crate) use steady::{Shared, converge, newton, prepared, solve, typical, warning};
 pub(crate) use tangent::Derivatives;
 
 /// Returns the point of an unknown.

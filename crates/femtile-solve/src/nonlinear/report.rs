@@ -11,9 +11,9 @@ use crate::NonlinearMethod;
 pub struct NonlinearReport {
     /// The linearization.
     pub method: NonlinearMethod,
-    /// Linearizations; in time those of all steps.
+    /// Linearizations; in time and in load steps those of all steps.
     pub iterations: usize,
-    /// ‖r‖/‖b‖ before the first and after every iteration; in time of the last stage.
+    /// ‖r‖/‖b‖ before the first and after every iteration; in time of the last stage, in load steps of the last step.
     pub residuals: Vec<f64>,
 }
 
@@ -37,7 +37,7 @@ impl fmt::Display for Worst {
 }
 
 /// Returns a nonlinear iteration as the outcome of a linear solver, for reports and exit codes.
-pub(super) fn as_linear(outcome: &NewtonOutcome) -> CgOutcome {
+pub(crate) fn as_linear(outcome: &NewtonOutcome) -> CgOutcome {
     let stop = match outcome.stop {
         NewtonStop::Converged => Stop::Converged,
         NewtonStop::MaxIterations => Stop::MaxIterations,

@@ -1,12 +1,13 @@
 //! Steady problems whose coefficients depend on u.
 
+use std::fmt::Display;
 use std::sync::Mutex;
 
+use femtile_comm::Comm;
 use femtile_device::{Buffer, Cpu, Cuda};
-use femtile_fem::FemError;
 use femtile_fem::assembly::{conditions_hold_a_node, conditions_leave_a_constant};
 use femtile_linalg::LinalgError;
-use femtile_linalg::newton::{self, NewtonConfig, NewtonOutcome, NewtonStop};
+use femtile_linalg::newton::{self, NewtonConfig, NewtonOutcome, NewtonStop, NonlinearEquation};
 use femtile_space::Space;
 
 use super::equation::DiscreteEquation;
@@ -99,7 +100,7 @@ fn check_constant(problem: &Discretization<'_>) -> Result<(), SolveError> {
 }
 
 /// The progress of a solve, which linear solves ask as well.
-struct Shared<'c, 'p>(&'c Mutex<&'p mut dyn Progress>);
+pub(crate) struct Shared<'c, 'p>(pub &'c Mutex<&'p mut dyn Progress>);
 
 impl Progress for Shared<'_, '_> {
     fn iteration(&mut self, iteration: usize, relative_residual: f64, tolerance: f64) {
@@ -134,32 +135,21 @@ pub(crate) fn newton<D: RankDevice>(
 ) -> Result<Found, SolveError> {
     let derivatives = Derivatives::of(domain, config.nonlinear.method)?;
     stages.begin(Stage::Solve)?;
-    let NonlinearConfig { tolerance, max_iterations, method } = config.nonlinear;
+    let method = config.nonlinear.method;
     let progress = Mutex::new(stages.progress());
     let is_interrupted = || Shared(&progress).is_interrupted();
     let at = (f64::NAN, None);
     let mut equation = DiscreteEquation::new(domain, &derivatives, config, at, &is_interrupted)?;
     let mut u = Buffer::from_vec(domain.device, initial).map_err(LinalgError::from)?;
     equation.given.impose(&mut u)?;
-    let newton = newton::Newton::new(NewtonConfig {
-        tolerance,
-        checks_correction: true,
-        max_iterations,
-        ..NewtonConfig::default()
-    });
-    // The time limit is that of each linear solve.
-    let watched = SolverConfig { tolerance, time_limit: None, ..config.clone() };
-    let mut shared = Shared(&progress);
-    let mut agreed = Agreed::new(&domain.comm, &watched, &mut shared).in_each_iteration();
-    let outcome = newton.solve(&mut equation, &mut u, &mut agreed)?;
-    agreed.ended()?;
+    let outcome = converge(&mut equation, &mut u, (&domain.comm, config), &mut Shared(&progress))?;
     if let (NewtonStop::Undefined, Some(error)) = (outcome.stop, equation.refusal.take()) {
         return Err(error.into());
     }
     let mut warnings = std::mem::take(&mut equation.linear.warnings);
     if outcome.stop != NewtonStop::Converged {
         let worst = equation.worst(&u)?;
-        warnings.push(warning(&outcome, worst, equation.refusal.as_ref()));
+        warnings.push(warning(&outcome, worst, equation.refusal.as_ref().map(|error| error as &dyn Display)));
     }
     let levels = std::mem::take(&mut equation.linear.levels);
     Ok(Found {
@@ -176,7 +166,34 @@ pub(crate) fn newton<D: RankDevice>(
     })
 }
 
-fn warning(outcome: &NewtonOutcome, worst: Option<Worst>, refusal: Option<&FemError>) -> String {
+/// Iterates on an equation from `u` as the settings say. Collective.
+pub(crate) fn converge<D: RankDevice, E: NonlinearEquation<D, Error = SolveError>>(
+    equation: &mut E,
+    u: &mut Buffer<f64, D>,
+    (comm, config): (&Comm, &SolverConfig),
+    progress: &mut dyn Progress,
+) -> Result<NewtonOutcome, SolveError> {
+    let NonlinearConfig { tolerance, max_iterations, .. } = config.nonlinear;
+    let newton = newton::Newton::new(NewtonConfig {
+        tolerance,
+        checks_correction: true,
+        max_iterations,
+        ..NewtonConfig::default()
+    });
+    // The time limit is that of each linear solve.
+    let watched = SolverConfig { tolerance, time_limit: None, ..config.clone() };
+    let mut agreed = Agreed::new(comm, &watched, progress).in_each_iteration();
+    let outcome = newton.solve(equation, u, &mut agreed)?;
+    agreed.ended()?;
+    Ok(outcome)
+}
+
+/// Says why an iteration has not converged, with the unknown of the largest residual, and what ended its last line search.
+pub(crate) fn warning(
+    outcome: &NewtonOutcome,
+    worst: Option<Worst>,
+    refusal: Option<&dyn Display>,
+) -> String {
     let last = outcome.residuals.last().copied().unwrap_or(f64::NAN);
     let mut text = format!(
         "the nonlinear iteration {} (‖r‖/‖b‖ = {last:.2e} after {} iterations)",

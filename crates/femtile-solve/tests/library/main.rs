@@ -2,7 +2,9 @@
 
 mod capacity;
 mod cells;
+mod equations;
 mod fibres;
+mod forms;
 mod linear_solver;
 mod nodes;
 mod nonlinear;

@@ -1,0 +1,228 @@
+//! A form on the cells of a rank, and its tangent as a matrix.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use femtile_amg::AmgError;
+use femtile_comm::{Comm, DistributedMatrix, OwnedRows};
+use femtile_device::{Buffer, Cpu, Cuda, DeviceError};
+use femtile_linalg::{LinalgError, LinearOperator};
+use femtile_operator::{CpuOperator, OperatorError, Pattern, State};
+use femtile_space::LinearConstraints;
+use femtile_sparse::csr::Csr;
+use femtile_sparse::{ProductMatrix, SparseDevice, StoredMatrix};
+
+use super::part::FormPart;
+use crate::matrix_preconditioner::{MatrixPreconditioner, of_magnitudes};
+use crate::preconditioner::{Preconditioning, RowsOfProblem, preconditioning};
+use crate::ranks::rows::nothing;
+use crate::ranks::unknowns::RankUnknowns;
+use crate::ranks::{RankDevice, owned_rows};
+use crate::{Method, PreconditionerConfig, SolveError, SolverConfig};
+
+/// A form on the cells of a rank, its device, and the unknowns that it owns: all of them if it is alone.
+///
+/// Vectors on the device hold the owned unknowns, vectors of the form those of the cells. What exchanges ghosts, sums or agrees
+/// is collective.
+pub(super) struct RankForm<'a, D: RankDevice> {
+    pub device: &'a D,
+    pub comm: Comm,
+    pub cpu: &'a Cpu,
+    /// Computes the matrices of cells, if there is one.
+    pub gpu: Option<&'a Cuda>,
+    /// None if the rank has no cells.
+    pub operator: Option<CpuOperator<'a>>,
+    /// None if the rank is alone.
+    pub part: Option<Part<'a>>,
+    /// Rigid motions or others on which the tangent is small, all of an unknown together; none if multigrid takes constants.
+    pub near_nullspace: Option<Vec<f64>>,
+}
+
+/// The part of the mesh of a rank.
+pub(super) struct Part<'a> {
+    /// None if the rank has no cells.
+    pub own: Option<&'a FormPart<'a>>,
+    pub unknowns: RankUnknowns,
+}
+
+impl<D: RankDevice> RankForm<'_, D> {
+    /// Returns values of the unknowns of the cells from those of the owned ones.
+    pub fn with_ghosts<'v>(&self, owned: Cow<'v, [f64]>) -> Result<Cow<'v, [f64]>, LinalgError> {
+        Ok(match &self.part {
+            None => owned,
+            Some(part) => part.unknowns.local.with_ghosts(&owned)?.into(),
+        })
+    }
+
+    /// Brings the owned entries of a vector on the cells to the device.
+    pub fn owned(&self, v: &[f64]) -> Result<Buffer<f64, D>, LinalgError> {
+        Ok(match &self.part {
+            None => Buffer::from_host(self.device, v)?,
+            Some(part) => Buffer::from_vec(self.device, part.unknowns.local.restrict_to_owned(v))?,
+        })
+    }
+
+    /// Returns the constraints of the unknowns of the cells from those on the whole mesh.
+    pub fn constraints(&self, whole: &LinearConstraints) -> Result<LinearConstraints, SolveError> {
+        match &self.part {
+            None => Ok(whole.clone()),
+            Some(part) => {
+                part.own.map_or_else(|| Ok(LinearConstraints::none(0)), |own| own.constraints(whole))
+            }
+        }
+    }
+
+    /// Returns the norm of a vector over all ranks.
+    pub fn norm(&self, v: &Buffer<f64, D>) -> Result<f64, LinalgError> {
+        let mut sum = [self.device.dot(v, v)?];
+        self.comm.sum_values(&mut sum)?;
+        Ok(sum[0].sqrt())
+    }
+
+    /// Returns the number of an owned unknown on the whole mesh.
+    pub fn in_whole(&self, owned: usize) -> usize {
+        self.part.as_ref().map_or(owned, |part| part.unknowns.owned[owned] as usize)
+    }
+
+    /// Returns the number of unknowns of the cells.
+    pub fn n_of_cells(&self) -> usize {
+        self.operator.as_ref().map_or(0, |operator| operator.discrete().n_unknowns())
+    }
+
+    /// Brings values of all unknowns of the mesh to the device, those that the rank owns.
+    pub fn of_whole(&self, values: &[f64]) -> Result<Buffer<f64, D>, LinalgError> {
+        Ok(match &self.part {
+            None => Buffer::from_host(self.device, values)?,
+            Some(part) => {
+                let own = part.unknowns.owned.iter().map(|&unknown| values[unknown as usize]);
+                Buffer::from_vec(self.device, own.collect())?
+            }
+        })
+    }
+
+    /// Returns whether a matrix is not positive definite enough for a preconditioner. On several ranks these are the errors that
+    /// all of them have.
+    pub fn is_of_definiteness(&self, error: &SolveError) -> bool {
+        match error {
+            SolveError::Linalg(LinalgError::Diagonal { .. })
+            | SolveError::Amg(AmgError::Indefinite { .. }) => true,
+            SolveError::Amg(_) => self.part.is_none() && !error.is_device_trouble(),
+            _ => false,
+        }
+    }
+
+    /// Returns an error with the numbers of cells and nodes of the whole mesh.
+    pub fn in_global_numbers(&self, error: SolveError) -> SolveError {
+        match self.part.as_ref().and_then(|part| part.own) {
+            Some(own) => own.in_global_numbers(error),
+            None => error,
+        }
+    }
+}
+
+/// The matrix of the tangent on the cells of a rank, refilled on its pattern, which is symmetric.
+pub(super) struct CellMatrix {
+    /// None before the first state, and if the rank has no cells.
+    pattern: Option<Pattern>,
+    matrix: Csr<f64, Cpu>,
+}
+
+impl CellMatrix {
+    /// Begins without a state.
+    pub fn new(cpu: &Cpu) -> Result<Self, LinalgError> {
+        Ok(Self { pattern: None, matrix: nothing(cpu)? })
+    }
+
+    /// Assembles at a state, with rows and columns of the identity at constrained unknowns, which are always the same.
+    pub fn fill<D: RankDevice>(
+        &mut self,
+        form: &RankForm<'_, D>,
+        state: &State<'_>,
+        constraints: &LinearConstraints,
+    ) -> Result<(), SolveError> {
+        let Some(operator) = &form.operator else { return Ok(()) };
+        match &self.pattern {
+            None => {
+                let pattern = operator.pattern(constraints)?;
+                self.matrix = on_gpu_or_cpu(form.gpu, |gpu| match gpu {
+                    Some(gpu) => operator.assemble_on(gpu, state, pattern.clone()),
+                    None => operator.assemble(state, pattern.clone()),
+                })?;
+                self.pattern = Some(pattern);
+            }
+            Some(pattern) => {
+                let mut values = self.matrix.values_mut();
+                on_gpu_or_cpu(form.gpu, |gpu| match gpu {
+                    Some(gpu) => operator.refill_on(gpu, state, pattern, values.as_mut_slice()),
+                    None => operator.refill(state, pattern, values.as_mut_slice()),
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the product with the owned rows, on the device.
+    pub fn operator<D: RankDevice>(
+        &self,
+        form: &RankForm<'_, D>,
+    ) -> Result<Box<dyn LinearOperator<f64, D>>, LinalgError> {
+        let operator = |matrix| <D as SparseDevice>::into_operator(ProductMatrix::Rows(matrix));
+        let Some(part) = &form.part else { return Ok(operator(self.matrix.copy_to(form.device)?)) };
+        let OwnedRows { own, border } = self.rows(form, part)?;
+        Ok(Box::new(DistributedMatrix::new(operator(own), border, Arc::clone(part.unknowns.halo()))?))
+    }
+
+    /// Makes the preconditioner of the settings: on one rank multigrid of a matrix that is not symmetric from its symmetric part.
+    /// Collective.
+    pub fn preconditioning<D: RankDevice>(
+        &self,
+        form: &RankForm<'_, D>,
+        is_symmetric: bool,
+        config: &SolverConfig,
+        warnings: &mut Vec<String>,
+    ) -> Result<Preconditioning<D>, SolveError> {
+        let takes_magnitudes = config.preconditioner == PreconditionerConfig::Jacobi
+            && matches!(config.method, Method::Gmres { .. });
+        if let Some(part) = &form.part {
+            let mut rows = self.rows(form, part)?;
+            let near_nullspace = form.near_nullspace.as_deref();
+            let of_rank = RowsOfProblem { near_nullspace, ..part.unknowns.rows() };
+            return match takes_magnitudes {
+                true => Ok((Box::new(of_magnitudes(&rows.own)?), Vec::new())),
+                false => preconditioning(&config.preconditioner, &mut rows, &of_rank, warnings),
+            };
+        }
+        if takes_magnitudes {
+            return Ok((Box::new(of_magnitudes(&self.matrix.copy_to(form.device)?)?), Vec::new()));
+        }
+        let is_multigrid = matches!(config.preconditioner, PreconditionerConfig::Amg(_));
+        let mut matrix = match is_multigrid && !is_symmetric {
+            true => self.matrix.combined(0.5, &self.matrix.transpose()?, 0.5)?.copy_to(form.device)?,
+            false => self.matrix.copy_to(form.device)?,
+        };
+        let near = form.near_nullspace.as_deref();
+        let made = MatrixPreconditioner::new(&mut matrix, near, &config.preconditioner, warnings)?;
+        Ok(made.into_preconditioning())
+    }
+
+    /// Returns the owned rows of a rank on its device.
+    fn rows<D: RankDevice>(
+        &self,
+        form: &RankForm<'_, D>,
+        part: &Part<'_>,
+    ) -> Result<OwnedRows<f64, D>, LinalgError> {
+        form.device.rows(owned_rows(form.cpu, &part.unknowns.local, &self.matrix)?)
+    }
+}
+
+/// Computes on a GPU, if there is one with enough memory, else on the CPU.
+fn on_gpu_or_cpu<R>(
+    gpu: Option<&Cuda>,
+    mut compute: impl FnMut(Option<&Cuda>) -> Result<R, OperatorError>,
+) -> Result<R, OperatorError> {
+    match compute(gpu) {
+        // The geometry of all points may need more memory than the matrix.
+        Err(OperatorError::Device(DeviceError::OutOfMemory { .. })) if gpu.is_some() => compute(None),
+        done => done,
+    }
+}
