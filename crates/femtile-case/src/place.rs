@@ -56,9 +56,16 @@ fn child<'a, 'i>(value: &'a DeValue<'i>, key: &Key) -> Option<(Range<usize>, &'a
     }
 }
 
-/// The offset at which the content of a string begins in its span: after the opening quotes.
+/// The offset at which the content of a string begins in its span: after the opening quotes, and of a text of several lines after the
+/// first line end, which does not belong to it.
 pub(crate) fn inside_quotes(text: &str, span: &Range<usize>) -> usize {
     let value = text.get(span.clone()).unwrap_or_default();
     let quotes = ["\"\"\"", "'''", "\"", "'"];
-    span.start + quotes.iter().find(|quote| value.starts_with(**quote)).map_or(0, |quote| quote.len())
+    let length = quotes.iter().find(|quote| value.starts_with(**quote)).map_or(0, |quote| quote.len());
+    let line_end = match &value[length..] {
+        rest if length == 3 && rest.starts_with("\r\n") => 2,
+        rest if length == 3 && rest.starts_with('\n') => 1,
+        _ => 0,
+    };
+    span.start + length + line_end
 }

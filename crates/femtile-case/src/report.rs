@@ -174,14 +174,32 @@ pub struct NonlinearReport {
     pub method: &'static str,
     /// Linearizations; of an equation in time those of all steps.
     pub iterations: usize,
-    /// ‖r‖/‖b‖ before the first and after every iteration; of an equation in time those of the last stage.
+    /// ‖r‖/‖b‖ before the first and after every iteration; of an equation in time those of the last stage, of load steps those of
+    /// the last one.
     pub residuals: Vec<f64>,
+    /// The load steps; none without `[continuation]`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub load_steps: Vec<LoadStepReport>,
+}
+
+/// A load step that converged.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct LoadStepReport {
+    /// t at its end.
+    pub t: f64,
+    /// Its linearizations.
+    pub iterations: usize,
 }
 
 impl From<&femtile_solve::NonlinearReport> for NonlinearReport {
     fn from(report: &femtile_solve::NonlinearReport) -> Self {
         let femtile_solve::NonlinearReport { method, iterations, residuals } = report;
-        Self { method: method.name(), iterations: *iterations, residuals: residuals.clone() }
+        Self {
+            method: method.name(),
+            iterations: *iterations,
+            residuals: residuals.clone(),
+            load_steps: Vec::new(),
+        }
     }
 }
 

@@ -79,7 +79,7 @@ fn run_opening(
                 diffusion::run(&cpu, case, config.device, opened(opening)?, &mut stages)
             }
             EquationKind::ReactionDiffusion => stationary::run(&cpu, case, &config, opening, &mut stages),
-            EquationKind::Elasticity | EquationKind::ConvectionDiffusion => {
+            EquationKind::Elasticity | EquationKind::ConvectionDiffusion | EquationKind::Form => {
                 form::run(&cpu, case, opening, &mut stages)
             }
         }

@@ -204,3 +204,34 @@ def test_wrong_arrays_and_flows_are_refused_by_name():
         assert key is None or caught.value.argument == key
     with pytest.raises(femtile.CaseError, match="gmres"):
         femtile.ConvectionDiffusion(mesh, velocity=[1, 0]).dirichlet("all", 0).solve(method="pipelined-cg")
+
+
+def test_forms_of_the_user_are_solved():
+    mesh = femtile.mesh.box([6, 1, 1], cell="hexahedron")
+    block = femtile.Form(
+        mesh,
+        components="dimension",
+        constants={"mu": 3.0, "lam": np.full(mesh.n_cells, 5.0)},
+        define="F = identity + grad(u); J = det(F)",
+        energy="mu/2*(tr(F'*F) - 3) - mu*log(J) + lam/2*log(J)^2",
+        steps=2,
+    )
+    held = block.dirichlet("xmin", [0, "free", "free"]).dirichlet("ymin", ["free", 0, "free"])
+    stretched = held.dirichlet("zmin", ["free", "free", 0]).dirichlet("xmax", ["0.5*t", "free", "free"])
+    solution = stretched.solve(nonlinear_tolerance=1e-12, tolerance=1e-10)
+    assert solution.has_converged and solution.report["solve"]["nonlinear"]["residuals"]
+    # Uniaxial stretch: the stress across vanishes, mu (s^2 - 1) + lam log(1.5 s^2) = 0 with the stretch s across.
+    s = 1.0
+    for _ in range(50):
+        s -= (3 * (s**2 - 1) + 5 * np.log(1.5 * s**2)) / (6 * s + 10 / s)
+    assert np.allclose(solution.value_at([0.4, 0.3, 0.9]), [0.2, (s - 1) * 0.3, (s - 1) * 0.9], atol=1e-8)
+    soft = stretched.with_constants(lam=0.0).solve(nonlinear_tolerance=1e-12, tolerance=1e-10)
+    assert np.allclose(soft.value_at([0.4, 0.3, 0.9]), [0.2, 0, 0], atol=1e-8)
+    flux = femtile.Form(mesh, flux="grad(c)", source="1", unknown="c").dirichlet("xmin", 0).flux("xmax", "-2*c")
+    expected = femtile.Poisson(mesh, source=1).dirichlet("xmin", 0).robin("xmax", 2, 0).solve(tolerance=1e-12)
+    assert np.allclose(flux.solve(tolerance=1e-12).u, expected.u, atol=1e-9)
+    with pytest.raises(femtile.CaseError, match="unknown name `w`") as caught:
+        femtile.Form(mesh, flux="grad(u)", source="w").dirichlet("xmin", 0).solve()
+    assert caught.value.argument == "equation.source"
+    with pytest.raises(femtile.ArgumentError, match="lam: 2 entries for 6 cells"):
+        femtile.Form(mesh, flux="lam*grad(u)", constants={"lam": np.ones(2)})

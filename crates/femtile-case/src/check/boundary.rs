@@ -21,11 +21,13 @@ pub(super) fn check(case: &Case) -> Result<(), CaseError> {
             section.robin.is_some(),
             section.traction.is_some(),
             section.pressure.is_some(),
+            section.flux.is_some(),
             section.periodic,
         ];
         if given.iter().filter(|&&given| given).count() != 1 {
             let message = match case.file.equation.kind {
                 EquationKind::Elasticity => "give exactly one of `dirichlet`, `traction` and `pressure`",
+                EquationKind::Form => "give exactly one of `dirichlet` and `flux`",
                 _ => "give exactly one of `dirichlet`, `neumann`, `robin` and `periodic`",
             };
             return Err(case.wrong(&path, message));

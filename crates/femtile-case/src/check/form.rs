@@ -1,10 +1,10 @@
-//! Checks of a case with `kind = "elasticity"` or `"convection-diffusion"`.
+//! Checks of a case with `kind = "elasticity"`, `"convection-diffusion"` or `"form"`.
 
 use femtile_solve::{Key, below};
 
 use crate::file::{
-    EquationKind, EquationSection, Functional, Generator, Method, MetricName, Operator, Precision,
-    PreconditionerName, Quadrature, SolverSection, Value,
+    ComponentsName, EquationKind, EquationSection, Functional, Generator, Method, MetricName, Operator,
+    Precision, PreconditionerName, Quadrature, SolverSection, UnknownSection, Value,
 };
 use crate::place::has_key;
 use crate::{Case, CaseError};
@@ -38,45 +38,121 @@ fn wrong(case: &Case, path: &[&str], message: &str) -> Result<(), CaseError> {
     Err(case.wrong(&path, message))
 }
 
-/// Checks `[equation]`.
-fn equation(case: &Case) -> Result<(), CaseError> {
-    let (equation, default) = (&case.file.equation, EquationSection::default());
-    let others = [
+/// The keys of `[equation]` besides `kind`, with whether they are given.
+fn given(equation: &EquationSection) -> [(&'static str, bool); 16] {
+    let default = EquationSection::default();
+    [
+        ("sigma", equation.sigma != default.sigma),
+        ("lambda", equation.lambda != default.lambda),
+        ("source", equation.source != default.source),
         ("capacity", equation.capacity.is_some()),
         ("diffusion", equation.diffusion.is_some()),
         ("convection", equation.convection.is_some()),
         ("reaction", equation.reaction.is_some()),
         ("initial", equation.initial.is_some()),
-    ];
-    let (own, foreign, needed) = match equation.kind {
-        EquationKind::Elasticity => (
-            "elasticity has young, poisson, plane and source",
-            vec![
-                ("sigma", equation.sigma != default.sigma),
-                ("lambda", equation.lambda != default.lambda),
-                ("velocity", equation.velocity.is_some()),
-            ],
-            [("young", &equation.young), ("poisson", &equation.poisson)].to_vec(),
-        ),
-        _ => (
-            "convection-diffusion has sigma, velocity, lambda and source",
-            vec![
-                ("young", equation.young.is_some()),
-                ("poisson", equation.poisson.is_some()),
-                ("plane", equation.plane.is_some()),
-            ],
-            vec![("velocity", &equation.velocity)],
-        ),
-    };
-    if let Some((key, _)) = others.into_iter().chain(foreign).find(|(_, given)| *given) {
-        return wrong(case, &["equation", key], &format!("belongs to other equations; {own}"));
+        ("young", equation.young.is_some()),
+        ("poisson", equation.poisson.is_some()),
+        ("plane", equation.plane.is_some()),
+        ("velocity", equation.velocity.is_some()),
+        ("constants", !equation.constants.is_empty()),
+        ("define", equation.define.is_some()),
+        ("energy", equation.energy.is_some()),
+        ("flux", equation.flux.is_some()),
+    ]
+}
+
+/// The keys of `[equation]` and the conditions of a kind.
+struct Keys {
+    kind: &'static str,
+    equation: &'static [&'static str],
+    needed: &'static [&'static str],
+    boundary: &'static [&'static str],
+}
+
+fn keys(kind: EquationKind) -> Keys {
+    match kind {
+        EquationKind::Elasticity => Keys {
+            kind: "elasticity",
+            equation: &["young", "poisson", "plane", "source"],
+            needed: &["young", "poisson"],
+            boundary: &["dirichlet", "traction", "pressure"],
+        },
+        EquationKind::Form => Keys {
+            kind: "form",
+            equation: &["constants", "define", "energy", "flux", "source", "initial"],
+            needed: &[],
+            boundary: &["dirichlet", "flux"],
+        },
+        _ => Keys {
+            kind: "convection-diffusion",
+            equation: &["sigma", "velocity", "lambda", "source"],
+            needed: &["velocity"],
+            boundary: &["dirichlet", "neumann", "robin"],
+        },
     }
-    if let Some((key, _)) = needed.iter().find(|(_, value)| value.is_none()) {
-        return wrong(case, &["equation"], &format!("the key `{key}` is missing: {own}"));
+}
+
+/// Names joined for a message: `a`, `b` and `c`.
+fn listed(names: &[&str]) -> String {
+    let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    match quoted.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
+        _ => quoted.concat(),
+    }
+}
+
+/// Checks `[equation]` and `[unknown]`.
+fn equation(case: &Case) -> Result<(), CaseError> {
+    let equation = &case.file.equation;
+    let own = keys(equation.kind);
+    let has = format!("{} has {}", own.kind, listed(own.equation));
+    let given = given(equation);
+    if let Some((key, _)) = given.iter().find(|(key, given)| *given && !own.equation.contains(key)) {
+        return wrong(case, &["equation", key], &format!("belongs to other equations; {has}"));
+    }
+    if let Some((key, _)) = given.iter().find(|(key, given)| !*given && own.needed.contains(key)) {
+        return wrong(case, &["equation"], &format!("the key `{key}` is missing: {has}"));
     }
     if equation.kind == EquationKind::Elasticity && matches!(equation.source, Value::Number(x) if x != 0.0) {
         let message = "the source is a force per volume: give an array with an entry for each axis";
         return wrong(case, &["equation", "source"], message);
+    }
+    if equation.kind == EquationKind::Form { unknown(case) } else { Ok(()) }
+}
+
+/// Checks the unknown and the formulas of `kind = "form"`.
+fn unknown(case: &Case) -> Result<(), CaseError> {
+    let equation = &case.file.equation;
+    let unknowns: Vec<(&String, &UnknownSection)> = case.file.unknown.iter().collect();
+    let [(name, unknown)] = unknowns[..] else {
+        let message = match unknowns.len() {
+            0 => {
+                "a form needs its unknown: write [unknown] with u = {}, or u = { components = \"dimension\" } for a vector"
+            }
+            _ => "one unknown is solved for; several belong into the components of one",
+        };
+        return wrong(case, &["unknown"], message);
+    };
+    if matches!(unknown.components, Some(ComponentsName::Count(0 | 17..))) {
+        return wrong(case, &["unknown", name, "components"], "a vector has 1 to 16 components");
+    }
+    let degree_is_given = has_key(&case.text, &["space".into(), "degree".into()]);
+    if degree_is_given && unknown.degree.is_some_and(|degree| degree != case.file.space.degree) {
+        return wrong(
+            case,
+            &["unknown", name, "degree"],
+            "[space] has another degree: leave one of them out",
+        );
+    }
+    if equation.energy.is_none() && equation.flux.is_none() && equation.source == Value::Number(0.0) {
+        return wrong(case, &["equation"], "a form needs an `energy`, or a `flux` and a `source`");
+    }
+    if !matches!(equation.source, Value::Number(_) | Value::Text(_) | Value::Components(_)) {
+        return wrong(
+            case,
+            &["equation", "source"],
+            "of a form it is a formula, or an array of formulas for a vector",
+        );
     }
     Ok(())
 }
@@ -104,7 +180,8 @@ fn solver(case: &Case) -> Result<(), CaseError> {
         ("nonlinear_tolerance", solver.nonlinear_tolerance != default.nonlinear_tolerance),
         ("nonlinear_iterations", solver.nonlinear_iterations != default.nonlinear_iterations),
     ];
-    if let Some((key, _)) = of_nonlinear.into_iter().find(|(_, given)| *given) {
+    let is_linear = case.file.equation.kind != EquationKind::Form;
+    if let Some((key, _)) = of_nonlinear.into_iter().find(|(_, given)| *given && is_linear) {
         return refuse(key, "this equation is linear: leave this out");
     }
     let is_asked = solver.method != Method::Cg || has_key(&case.text, &["solver".into(), "method".into()]);
@@ -122,26 +199,13 @@ fn solver(case: &Case) -> Result<(), CaseError> {
 
 /// Checks the conditions of `[[boundary]]`.
 fn boundary(case: &Case) -> Result<(), CaseError> {
-    let is_elastic = case.file.equation.kind == EquationKind::Elasticity;
+    let own = keys(case.file.equation.kind);
     for (i, section) in case.file.boundary.iter().enumerate() {
-        let others = match is_elastic {
-            true => [
-                ("neumann", section.neumann.is_some()),
-                ("robin", section.robin.is_some()),
-                ("periodic", section.periodic),
-            ],
-            false => [
-                ("traction", section.traction.is_some()),
-                ("pressure", section.pressure.is_some()),
-                ("periodic", section.periodic),
-            ],
-        };
-        let Some((key, _)) = others.into_iter().find(|(_, given)| *given) else { continue };
-        let message = match is_elastic {
-            true => "elasticity has `dirichlet`, `traction` and `pressure`",
-            false => "convection-diffusion has `dirichlet`, `neumann` and `robin`",
-        };
-        return Err(case.wrong(&["boundary".into(), i.into(), key.into()], message));
+        let key = section.condition();
+        if !own.boundary.contains(&key) {
+            let message = format!("{} has {}", own.kind, listed(own.boundary));
+            return Err(case.wrong(&["boundary".into(), i.into(), key.into()], message));
+        }
     }
     Ok(())
 }
@@ -149,9 +213,9 @@ fn boundary(case: &Case) -> Result<(), CaseError> {
 /// Checks `[output]`.
 fn output(case: &Case) -> Result<(), CaseError> {
     let output = &case.file.output;
-    let is_elastic = case.file.equation.kind == EquationKind::Elasticity;
+    let kind = case.file.equation.kind;
     if !output.fields.is_empty() {
-        let message = match is_elastic {
+        let message = match kind == EquationKind::Elasticity {
             true => "`stress` and `von_mises` are written without being asked for; no other fields are",
             false => "fields are computed for kind = \"reaction-diffusion\"",
         };
@@ -165,8 +229,15 @@ fn output(case: &Case) -> Result<(), CaseError> {
         );
     }
     for (i, functional) in output.functionals.iter().enumerate() {
-        if matches!(functional, Functional::Energy { .. }) && !is_elastic {
-            let message = "is not available for this kind of equation, which is not symmetric";
+        let has_energy = match kind {
+            EquationKind::Form => case.file.equation.energy.is_some(),
+            kind => kind == EquationKind::Elasticity,
+        };
+        if matches!(functional, Functional::Energy { .. }) && !has_energy {
+            let message = match kind {
+                EquationKind::Form => "needs an equation with `energy`",
+                _ => "is not available for this kind of equation, which is not symmetric",
+            };
             let path: [Key; 3] = ["output".into(), "functionals".into(), i.into()];
             return Err(case.wrong(&below(&path, "kind"), message));
         }

@@ -32,7 +32,9 @@ fn sections(case: &Case) -> Result<(), CaseError> {
         EquationKind::Diffusion => diffusion::check(case)?,
         EquationKind::ReactionDiffusion => stationary::check(case)?,
         EquationKind::Monodomain => cardiac::check(case)?,
-        EquationKind::Elasticity | EquationKind::ConvectionDiffusion => form::check(case)?,
+        EquationKind::Elasticity | EquationKind::ConvectionDiffusion | EquationKind::Form => {
+            form::check(case)?
+        }
     }
     space(case)?;
     sections_of_hearts(case)?;
@@ -87,25 +89,50 @@ fn space(case: &Case) -> Result<(), CaseError> {
 /// Refuses keys of elasticity and of convection and diffusion in other equations.
 fn keys_of_forms(case: &Case) -> Result<(), CaseError> {
     let equation = &case.file.equation;
+    if equation.kind != EquationKind::Form {
+        sections_of_forms(case)?;
+    }
     if equation.kind.is_form() {
         return Ok(());
     }
+    let (elasticity, convection, form) = ("elasticity", "convection-diffusion", "form");
     let of_equation = [
-        ("young", equation.young.is_some()),
-        ("poisson", equation.poisson.is_some()),
-        ("plane", equation.plane.is_some()),
-        ("velocity", equation.velocity.is_some()),
+        ("young", equation.young.is_some(), elasticity),
+        ("poisson", equation.poisson.is_some(), elasticity),
+        ("plane", equation.plane.is_some(), elasticity),
+        ("velocity", equation.velocity.is_some(), convection),
+        ("constants", !equation.constants.is_empty(), form),
+        ("define", equation.define.is_some(), form),
+        ("energy", equation.energy.is_some(), form),
+        ("flux", equation.flux.is_some(), form),
     ];
-    if let Some((key, _)) = of_equation.into_iter().find(|(_, given)| *given) {
-        let kind = if key == "velocity" { "convection-diffusion" } else { "elasticity" };
+    if let Some((key, _, kind)) = of_equation.into_iter().find(|(_, given, _)| *given) {
         return Err(case.wrong(&["equation".into(), key.into()], format!("belongs to `kind = \"{kind}\"`")));
     }
     for (i, section) in case.file.boundary.iter().enumerate() {
-        let given = [("traction", section.traction.is_some()), ("pressure", section.pressure.is_some())];
-        if let Some((key, _)) = given.into_iter().find(|(_, given)| *given) {
-            let message = "belongs to `kind = \"elasticity\"`";
+        let given = [
+            ("traction", section.traction.is_some(), elasticity),
+            ("pressure", section.pressure.is_some(), elasticity),
+            ("flux", section.flux.is_some(), form),
+        ];
+        if let Some((key, _, kind)) = given.into_iter().find(|(_, given, _)| *given) {
+            let message = format!("belongs to `kind = \"{kind}\"`");
             return Err(case.wrong(&["boundary".into(), i.into(), key.into()], message));
         }
+    }
+    Ok(())
+}
+
+/// Refuses sections that belong to `kind = "form"` alone.
+fn sections_of_forms(case: &Case) -> Result<(), CaseError> {
+    if case.file.continuation.is_some() {
+        return Err(case.wrong(&["continuation".into()], "load steps belong to `kind = \"form\"`"));
+    }
+    if !case.file.unknown.is_empty() {
+        return Err(case.wrong(
+            &["unknown".into()],
+            "belongs to `kind = \"form\"`; other equations name their unknown u",
+        ));
     }
     Ok(())
 }

@@ -17,6 +17,9 @@ mod time;
 
 use std::path::PathBuf;
 
+use std::collections::BTreeMap;
+
+use femtile_solve::Continuation;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -59,6 +62,9 @@ pub struct CaseFile {
     /// The finite elements.
     #[serde(default)]
     pub space: SpaceSection,
+    /// The unknown of an equation with `kind = "form"`, by its name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub unknown: BTreeMap<String, UnknownSection>,
     /// The equation: −∇·(σ∇u) + λu = f, or another one by its `kind`.
     #[serde(default)]
     pub equation: EquationSection,
@@ -81,6 +87,9 @@ pub struct CaseFile {
     /// Time stepping, with `kind = "diffusion"` and `"monodomain"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time: Option<TimeSection>,
+    /// Load steps, with `kind = "form"`: t grows from 0 to 1, and each step begins at the solution of the one before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub continuation: Option<ContinuationSection>,
     /// The solver.
     #[serde(default)]
     pub solver: SolverSection,
@@ -167,6 +176,8 @@ pub enum EquationKind {
     Elasticity,
     /// Convection and diffusion: −∇·(σ∇u) + b·∇u + λu = f.
     ConvectionDiffusion,
+    /// An equation of the case: an energy, or a flux and a source, as formulas of the unknown of `[unknown]`.
+    Form,
 }
 
 impl EquationKind {
@@ -177,8 +188,56 @@ impl EquationKind {
 
     /// Returns whether it is one of the equations that are solved as a form.
     pub(crate) fn is_form(self) -> bool {
-        matches!(self, Self::Elasticity | Self::ConvectionDiffusion)
+        matches!(self, Self::Elasticity | Self::ConvectionDiffusion | Self::Form)
     }
+}
+
+/// `[continuation]`: load steps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ContinuationSection {
+    /// Steps of t, of equal length.
+    #[schemars(range(min = 1))]
+    pub steps: usize,
+    /// How often a step that does not converge is halved.
+    pub max_halvings: u32,
+}
+
+impl Default for ContinuationSection {
+    fn default() -> Self {
+        let Continuation { steps, max_halvings } = Continuation::default();
+        Self { steps, max_halvings }
+    }
+}
+
+/// An unknown of `[unknown]`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct UnknownSection {
+    /// The components of a vector: their number, or `"dimension"` for one along each axis. Without it the unknown is a number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub components: Option<ComponentsName>,
+    /// The polynomial degree of its elements; that of `[space]` when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub degree: Option<u32>,
+}
+
+/// The components of an unknown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum ComponentsName {
+    /// So many.
+    Count(#[schemars(range(min = 1, max = 16))] usize),
+    /// One along each axis.
+    Axes(AxesName),
+}
+
+/// The word for a component along each axis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum AxesName {
+    /// As many as the mesh has dimensions.
+    Dimension,
 }
 
 /// States of a body in the plane.
@@ -206,7 +265,7 @@ pub struct EquationSection {
     pub lambda: Value,
     /// Source f, in the forms of `sigma` but for tensors, or an array with an entry for each component; for diffusion a
     /// number or an expression in x, y, z, t and, on meshes, u; for elasticity the force per volume, an array with an entry for
-    /// each axis.
+    /// each axis; of a form a formula, or an array of formulas for a vector.
     pub source: Value,
     /// Diffusion on meshes: the factor C of ∂u/∂t, positive: a number, an expression in x, y, z and u, values by tag, or a cell
     /// field; 1 when absent. Of heat the density times the specific heat, with the thermal conductivity as `diffusion`.
@@ -223,7 +282,7 @@ pub struct EquationSection {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reaction: Option<Entry>,
     /// Diffusion: u at the start, a number or an expression in x, y, z; 0 when absent. Reaction-diffusion with a coefficient
-    /// that depends on u: the first iterate.
+    /// that depends on u, and a form: the first iterate, of all components.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub initial: Option<Entry>,
     /// Elasticity: Young's modulus, positive: a number, an expression in x, y, z, values by tag, or a cell field.
@@ -238,6 +297,20 @@ pub struct EquationSection {
     /// Convection-diffusion: b, an array with a number or an expression in x, y, z for each axis, or a cell field.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub velocity: Option<Value>,
+    /// Form: names of numbers, vectors (an array with an entry for each axis) and tensors that formulas use, in the forms of `sigma`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub constants: BTreeMap<String, Value>,
+    /// Form: definitions `name = formula`, one in a line or separated by `;`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub define: Option<String>,
+    /// Form: the energy density W, a formula of the unknown and its gradient, such as `grad(u).grad(u)/2`. The solution makes the
+    /// energy less the work of `source` and of fluxes through the boundary stationary.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub energy: Option<String>,
+    /// Form: the flux F of ∫ F:∇v dx = ∫ source·v dx + …, a formula such as `sigma*grad(u)`; a vector, or a matrix with a row for
+    /// each component of an unknown that is a vector.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flux: Option<String>,
 }
 
 impl Default for EquationSection {
@@ -256,11 +329,15 @@ impl Default for EquationSection {
             poisson: None,
             plane: None,
             velocity: None,
+            constants: BTreeMap::new(),
+            define: None,
+            energy: None,
+            flux: None,
         }
     }
 }
 
-/// A `[[boundary]]`: `where` or `nodes`, and exactly one of `dirichlet`, `neumann`, `robin`, `traction`, `pressure`, `periodic`.
+/// A `[[boundary]]`: `where` or `nodes`, and exactly one of `dirichlet`, `neumann`, `robin`, `traction`, `pressure`, `flux`, `periodic`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("allOf" = schema::place_and_condition()))]
@@ -290,6 +367,9 @@ pub struct BoundarySection {
     /// Elasticity: the force per area against the outer normal, a number, an expression, by tag or a cell field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pressure: Option<Value>,
+    /// Form: the flux into the body, a formula of the unknown and the `normal`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flux: Option<String>,
     /// The opposite side of the box again; of an equation in time, where both sides of an axis have it.
     #[serde(default, skip_serializing_if = "is_false")]
     pub periodic: bool,
@@ -304,6 +384,7 @@ impl BoundarySection {
             (.., Some(_)) => "robin",
             _ if self.traction.is_some() => "traction",
             _ if self.pressure.is_some() => "pressure",
+            _ if self.flux.is_some() => "flux",
             _ => "periodic",
         }
     }

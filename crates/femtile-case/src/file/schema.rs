@@ -89,6 +89,7 @@ pub(super) fn place_and_condition() -> Value {
             { "required": ["robin"] },
             { "required": ["traction"] },
             { "required": ["pressure"] },
+            { "required": ["flux"] },
             periodic,
         ] },
         { "if": { "required": ["nodes"] }, "then": { "required": ["dirichlet"] } },
@@ -111,6 +112,11 @@ pub(super) fn keys_of_kinds() -> Value {
             "then": { "required": ["velocity"] },
             "else": { "properties": { "velocity": false } },
         },
+        {
+            "if": is("form"),
+            "then": { "anyOf": [{ "required": ["energy"] }, { "required": ["flux"] }, { "required": ["source"] }] },
+            "else": { "properties": { "constants": { "maxProperties": 0 }, "define": false, "energy": false, "flux": false } },
+        },
     ])
 }
 
@@ -132,6 +138,7 @@ pub(super) fn sections_of_kinds() -> Value {
             "then": { "required": ["membrane", "time"], "properties": { "boundary": { "maxItems": 0 } } },
             "else": { "properties": of_hearts },
         },
+        { "if": is("form"), "then": { "required": ["unknown"] }, "else": { "properties": { "unknown": { "maxProperties": 0 }, "continuation": false } } },
         {
             "if": { "anyOf": [is("monodomain"), is("diffusion")] },
             "then": { "required": ["time"] },

@@ -26,13 +26,14 @@ pub(crate) fn run(
     opening: Option<Opening>,
     stages: &mut Stages<'_>,
 ) -> Result<Report, CaseError> {
-    let config = settings::solver_config(case)?;
+    let config = case.solver_config()?;
     let (mut mesh, checked) = checked_mesh(case, Hosted::whole(case)?, (&config, opening.as_ref()), stages)?;
     stages.begin(Stage::Space)?;
     let mut warnings = checked.warnings.clone();
     warnings.extend(overlap::warnings_of_regions(case, &case.tag_regions(&mut mesh)?));
     let problem = settings::problem(case, &mesh, &checked.boundary)?;
     warnings.extend(problem.inner_facets().iter().map(|inner| overlap::warning_inside(case, inner)));
+    let config = settings::solver_config(case, &problem)?;
     let functionals = prepare(case, &problem)?;
     warnings.extend_from_slice(&functionals.warnings);
     let solution = problem.solve(cpu, &config, opening, stages)?;

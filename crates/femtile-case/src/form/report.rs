@@ -6,7 +6,10 @@ use femtile_fem::functionals::measure;
 use femtile_mesh::check::CheckReport;
 use femtile_solve::FormSolution;
 
-use crate::report::{LevelReport, MemoryReport, MeshReport, RanksReport, SpaceReport, overflows};
+use crate::report::{
+    LevelReport, LoadStepReport, MemoryReport, MeshReport, NonlinearReport, RanksReport, SpaceReport,
+    overflows,
+};
 use crate::{CaseError, Report, SolveReport};
 
 /// Describes a solution on a mesh that was checked.
@@ -39,6 +42,14 @@ pub(super) fn of_solution(
             operator: Some(format.into()),
             format_reason: Some(format_reason.into()),
             preconditioner: Some(solution.preconditioner()),
+            nonlinear: solution.nonlinear().map(|report| NonlinearReport {
+                load_steps: solution
+                    .load_steps()
+                    .iter()
+                    .map(|step| LoadStepReport { t: step.time, iterations: step.iterations })
+                    .collect(),
+                ..report.into()
+            }),
             levels: solution.levels().iter().map(LevelReport::from).collect(),
             ..SolveReport::of_outcome(outcome)
         },

@@ -2,21 +2,32 @@
 
 use std::sync::Arc;
 
-use femtile_form::Equation;
+use femtile_form::{
+    Axes, CellTerms, CoefficientShape, Components, Equation, EquationText, FormError, Formulas, Parameter,
+    Unknown,
+};
 use femtile_mesh::Mesh;
 use femtile_mesh::check::BoundaryFacets;
-use femtile_solve::{FormProblem, Key, Method, SolverConfig, Value, below, check_degree};
+use femtile_solve::{
+    Continuation, FormProblem, Key, Method, SolveError, SolverConfig, Value, below, check_degree,
+};
 
-use crate::file::{BoundarySection, Entry, EquationKind, PlaneName, Value as Given};
+use crate::file::{
+    AxesName, BoundarySection, ComponentsName, ContinuationSection, Entry, EquationKind, PlaneName,
+    UnknownSection, Value as Given,
+};
+use crate::place::has_key;
 use crate::{Case, CaseError};
 
 /// The word of `dirichlet` for a component without a value.
 pub(crate) const FREE: &str = "free";
 
-/// Returns the settings of the solve: those of the case, and GMRES for equations with convection.
-pub(super) fn solver_config(case: &Case) -> Result<SolverConfig, CaseError> {
+/// Returns the settings of the solve: those of the case, with GMRES for a problem that is not symmetric where no method is asked
+/// for.
+pub(super) fn solver_config(case: &Case, problem: &FormProblem<'_>) -> Result<SolverConfig, CaseError> {
     let mut config = case.solver_config()?;
-    if case.file.equation.kind == EquationKind::ConvectionDiffusion && config.method == Method::Cg {
+    let is_asked = has_key(&case.text, &["solver".into(), "method".into()]);
+    if config.method == Method::Cg && !is_asked && !problem.is_symmetric()? {
         config.method = Method::Gmres { restart: Method::default_restart() };
     }
     Ok(config)
@@ -29,20 +40,111 @@ pub(super) fn problem<'m>(
     boundary: &Arc<BoundaryFacets>,
 ) -> Result<FormProblem<'m>, CaseError> {
     let kind = case.file.equation.kind;
-    let name = if kind == EquationKind::Elasticity { "elasticity" } else { "convection-diffusion" };
-    let equation = Equation::named(name).map_err(femtile_solve::SolveError::from)?;
+    let equation = match kind {
+        EquationKind::Elasticity => Equation::named("elasticity"),
+        EquationKind::Form => Equation::new("form", text(case, mesh)),
+        _ => Equation::named("convection-diffusion"),
+    };
+    let equation = equation.map_err(|error| match error {
+        FormError::Coefficient { coefficient, message } => {
+            case.wrong(&["equation".into(), "constants".into(), coefficient.as_str().into()], message)
+        }
+        other => SolveError::from(other).into(),
+    })?;
     let mut problem = FormProblem::new(mesh, Arc::clone(boundary), equation);
-    let degree = case.file.space.degree as usize;
+    let degree = case.file.unknown.values().find_map(|unknown| unknown.degree);
+    let degree = degree.unwrap_or(case.file.space.degree) as usize;
     check_degree(mesh.kind, degree)?;
     problem = problem.degree(degree);
+    if let Some(ContinuationSection { steps, max_halvings }) = case.file.continuation {
+        problem = problem.continuation(Continuation { steps, max_halvings });
+    }
+    if let Some(initial) = &case.file.equation.initial {
+        problem.initial(&vec![value(initial); problem.n_components()])?;
+    }
     match kind {
         EquationKind::Elasticity => elasticity(case, &mut problem)?,
+        EquationKind::Form => constants(case, &mut problem)?,
         _ => convection(case, &mut problem)?,
     }
     for (i, section) in case.file.boundary.iter().enumerate() {
         condition(case, &mut problem, section, &["boundary".into(), i.into()])?;
     }
     Ok(problem)
+}
+
+/// Returns the text of the equation of a case.
+fn text(case: &Case, mesh: &Mesh) -> EquationText {
+    let equation = &case.file.equation;
+    let unknown = |section: &UnknownSection| Unknown {
+        components: section.components.map(|components| match components {
+            ComponentsName::Count(n) => Components::Count(n),
+            ComponentsName::Axes(AxesName::Dimension) => Components::Axes(Axes::Dimension),
+        }),
+    };
+    fn is_tensor(value: &Given) -> bool {
+        match value {
+            Given::Tensor(_) => true,
+            Given::ByTag { by_tag, default } => by_tag.values().chain(default.as_deref()).any(is_tensor),
+            _ => false,
+        }
+    }
+    let shape = |value: &Given| match value {
+        Given::ByTag { .. } if is_tensor(value) => CoefficientShape::Tensor,
+        Given::Components(_) => CoefficientShape::Vector,
+        Given::Tensor(_) | Given::Fibres { .. } | Given::Sheets { .. } | Given::Bidomain { .. } => {
+            CoefficientShape::Tensor
+        }
+        Given::Field { field } => match mesh.cell_fields.get(field).map(|field| field.n_components) {
+            Some(n) if n == mesh.dimension() || n == 3 => CoefficientShape::Vector,
+            Some(6 | 9) => CoefficientShape::Tensor,
+            _ => CoefficientShape::Scalar,
+        },
+        _ => CoefficientShape::Scalar,
+    };
+    let parameter = |value| Parameter { shape: shape(value), default: None };
+    let source = match &equation.source {
+        Given::Number(0.0) => Formulas::None,
+        Given::Number(number) => Formulas::One(number.to_string()),
+        Given::Text(text) => Formulas::One(text.clone()),
+        Given::Components(entries) => {
+            let entries = entries.iter().map(|entry| match entry {
+                Entry::Number(number) => number.to_string(),
+                Entry::Text(text) => format!("({text})"),
+            });
+            Formulas::One(format!("[{}]", entries.collect::<Vec<_>>().join(", ")))
+        }
+        _ => Formulas::None,
+    };
+    EquationText {
+        unknown: case.file.unknown.iter().map(|(name, section)| (name.clone(), unknown(section))).collect(),
+        coefficients: equation
+            .constants
+            .iter()
+            .map(|(name, value)| (name.clone(), parameter(value)))
+            .collect(),
+        define: equation.define.clone().unwrap_or_default(),
+        cells: CellTerms {
+            energy: equation.energy.clone(),
+            flux: equation.flux.as_deref().map_or(Formulas::None, Into::into),
+            source,
+            ..CellTerms::default()
+        },
+        ..EquationText::default()
+    }
+}
+
+/// Sets the constants of a form.
+fn constants(case: &Case, problem: &mut FormProblem<'_>) -> Result<(), CaseError> {
+    for (name, value) in &case.file.equation.constants {
+        match (value, problem.coefficient_shape(name)) {
+            (Given::Components(entries), _) => problem.vector(name, &values(entries))?,
+            (_, Some(CoefficientShape::Vector)) => problem.vector_field(name, &value.into())?,
+            (_, Some(CoefficientShape::Tensor)) => problem.tensor(name, &value.into())?,
+            _ => problem.scalar(name, &value.into())?,
+        }
+    }
+    Ok(())
 }
 
 fn elasticity(case: &Case, problem: &mut FormProblem<'_>) -> Result<(), CaseError> {
@@ -85,11 +187,14 @@ fn vector(problem: &mut FormProblem<'_>, key: &str, value: &Given) -> Result<(),
 }
 
 fn values(entries: &[Entry]) -> Vec<Value> {
-    let value = |entry: &Entry| match entry {
+    entries.iter().map(value).collect()
+}
+
+fn value(entry: &Entry) -> Value {
+    match entry {
         Entry::Number(number) => Value::Number(*number),
         Entry::Text(text) => Value::Text(text.clone()),
-    };
-    entries.iter().map(value).collect()
+    }
 }
 
 /// Adds the condition of a `[[boundary]]`.
@@ -110,6 +215,9 @@ fn condition(
     }
     if let Some(traction) = &section.traction {
         return Ok(problem.vector_on_boundary("traction", on, &values(traction))?);
+    }
+    if let Some(flux) = &section.flux {
+        return Ok(problem.flux_on_boundary(on, flux)?);
     }
     for (term, value) in [("pressure", &section.pressure), ("neumann", &section.neumann)] {
         if let Some(value) = value {

@@ -2,6 +2,7 @@
 
 mod convection;
 mod elasticity;
+mod own;
 mod ranks;
 mod refusals;
 mod scikit_fem;

@@ -41,7 +41,7 @@ const BODIES: &[Bad] = &[
         "poisson = 0.3",
         "poisson = 0.3\nsigma = 2",
         "equation.sigma",
-        "elasticity has young, poisson, plane and source",
+        "elasticity has `young`, `poisson`, `plane` and `source`",
     ),
     ("poisson = 0.3", "poisson = 0.3\nlambda = 2", "equation.lambda", "belongs to other equations"),
     (
@@ -159,7 +159,7 @@ const FLOWS: &[Bad] = &[
         "velocity = [1, 0]",
         "velocity = [1, 0]\nyoung = 1",
         "equation.young",
-        "sigma, velocity, lambda and source",
+        "`sigma`, `velocity`, `lambda` and `source`",
     ),
     ("dirichlet = 0", "traction = [1, 0]", "boundary[0].traction", "`dirichlet`, `neumann` and `robin`"),
     ("dirichlet = 0", "neumann = 0", "boundary", "nothing determines u but up to a constant"),

@@ -2,7 +2,7 @@
 
 For matrices of SciPy: `amg`, `cg`, `gmres`, `EllWarp`; for batches of tridiagonal systems: `solve_tridiagonal`,
 `solve_block_tridiagonal`; for equations on meshes: `solve`, `frames`, `Poisson`, `Elasticity`,
-`ConvectionDiffusion`, `check` and the module `mesh`.
+`ConvectionDiffusion`, `Form`, `check` and the module `mesh`.
 
 Examples
 --------
@@ -31,6 +31,7 @@ from ._errors import (
     SingularError,
 )
 from ._femtile import __version__
+from ._form import Form
 from ._krylov import cg, gmres
 from ._operator import Operator
 from ._outcome import Outcome
@@ -51,6 +52,7 @@ __all__ = [
     "Elasticity",
     "EllWarp",
     "Error",
+    "Form",
     "Frames",
     "Level",
     "Mesh",

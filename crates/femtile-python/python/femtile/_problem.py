@@ -25,15 +25,35 @@ class Problem:
         """Keep the mesh and the equation, in which arrays become fields of cells."""
         if not isinstance(mesh, Mesh):
             raise ArgumentError(f"mesh: a femtile.Mesh is needed, not {type(mesh).__name__}", "mesh")
-        fields: dict[str, Any] = {}
-        values = {key: _value(key, value, mesh, fields) for key, value in equation.items()}
-        self._mesh = mesh.with_fields(cell_fields=fields) if fields else mesh
-        self._case = {"equation": values, "space": space, "boundary": []}
+        self._mesh = mesh
+        self._case = {"space": space, "boundary": []}
+        self._set_equation(equation)
 
-    def _with(self, condition: dict[str, Any]) -> Self:
+    def _set_equation(self, equation: dict[str, Any]) -> None:
+        fields: dict[str, Any] = {}
+        values = {
+            key: {name: _constant(name, entry, self._mesh, fields) for name, entry in value.items()}
+            if key == "constants"
+            else _value(key, value, self._mesh, fields)
+            for key, value in equation.items()
+        }
+        self._mesh = self._mesh.with_fields(cell_fields=fields) if fields else self._mesh
+        self._case["equation"] = values
+
+    def _copy(self) -> Self:
         other = type(self).__new__(type(self))
         other._mesh = self._mesh
-        other._case = {**self._case, "boundary": [*self._case["boundary"], condition]}
+        other._case = dict(self._case)
+        return other
+
+    def _with(self, condition: dict[str, Any]) -> Self:
+        other = self._copy()
+        other._case["boundary"] = [*self._case["boundary"], condition]
+        return other
+
+    def _with_equation(self, equation: dict[str, Any]) -> Self:
+        other = self._copy()
+        other._set_equation(equation)
         return other
 
     def dirichlet(self, where: str | int, value: Any) -> Self:
@@ -89,6 +109,13 @@ def _value(key: str, value: Any, mesh: Mesh, fields: dict[str, Any]) -> Any:
         raise ArgumentError(f"{argument}: {value.shape[0]} entries for {mesh.n_cells} cells", argument)
     fields[key] = value
     return {"field": key}
+
+
+def _constant(name: str, value: Any, mesh: Mesh, fields: dict[str, Any]) -> Any:
+    """Return a constant as a case has it; an array of a vector or a tensor becomes a list."""
+    dimension = mesh.points.shape[1]
+    is_whole = isinstance(value, np.ndarray) and value.shape in {(dimension,), (dimension, dimension)}
+    return value.tolist() if is_whole and len(value) != mesh.n_cells else _value(name, value, mesh, fields)
 
 
 def vector(value: Any) -> Any:

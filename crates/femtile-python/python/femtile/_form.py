@@ -1,0 +1,80 @@
+"""Equations of the user on a mesh in memory."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from ._problem import Problem
+from .mesh import Mesh
+
+
+class Form(Problem):
+    """An equation of your own: an energy, or a flux and a source, as formulas with vectors and matrices.
+
+    For all test functions v, ∫ F:∇v dx = ∫ f·v dx + ∫ g·v ds with the flux F, the source f and the fluxes g into the body on the
+    boundary; an energy W adds ∂W/∂∇u to F and takes ∂W/∂u from f. Formulas use the unknown, ``grad(u)``, ``div(u)``, the point,
+    constants and ``identity``; on the boundary also ``normal``. The page "Your own equation" has all of them.
+
+    Each method returns a new problem.
+
+    Parameters
+    ----------
+    mesh : Mesh
+        The mesh.
+    energy, flux, source : str, optional
+        The formulas.
+    unknown : str
+        The name of the unknown.
+    components : int or "dimension", optional
+        The components of a vector; ``"dimension"`` is one along each axis. Left out, the unknown is a number.
+    constants : dict, optional
+        Numbers, expressions, vectors (a list), tensors, ``{"by_tag": {...}}`` or arrays with an entry a cell, by name.
+    define : str, optional
+        Definitions ``name = formula``, one in a line or separated by ``;``.
+    initial : value, optional
+        The first iterate of Newton's method, of all components: a number or an expression.
+    degree : int
+        Degree of the elements: 1 to 10 on quadrilaterals and hexahedra, 1 to 6 on simplices.
+    steps : int, optional
+        Load steps: t grows from 0 to 1 in as many steps.
+
+    Examples
+    --------
+    >>> import femtile
+    >>> film = femtile.Form(femtile.mesh.square([16, 16]), energy="sqrt(1 + grad(u).grad(u))", degree=2)
+    >>> solution = film.dirichlet("all", "(x - y)^2").solve(functionals=({"name": "area", "kind": "energy"},))
+    >>> round(solution.report["functionals"]["area"], 4)
+    1.2968
+    """
+
+    def __init__(
+        self,
+        mesh: Mesh,
+        *,
+        energy: str | None = None,
+        flux: str | None = None,
+        source: Any = None,
+        unknown: str = "u",
+        components: int | str | None = None,
+        constants: dict[str, Any] | None = None,
+        define: str | None = None,
+        initial: Any = None,
+        degree: int = 1,
+        steps: int | None = None,
+    ) -> None:
+        formulas = {"energy": energy, "flux": flux, "source": source, "define": define}
+        given = {**formulas, "constants": constants, "initial": initial}
+        equation = {"kind": "form", **{key: value for key, value in given.items() if value is not None}}
+        self._begin(mesh, equation, {"degree": degree})
+        self._case["unknown"] = {unknown: {} if components is None else {"components": components}}
+        if steps is not None:
+            self._case["continuation"] = {"steps": steps}
+
+    def flux(self, where: str | int, formula: str) -> Self:
+        """Give the flux into the body on a part of the boundary, a formula of the unknown and the ``normal``."""
+        return self._with({"where": where, "flux": formula})
+
+    def with_constants(self, **constants: Any) -> Self:
+        """Give constants other values."""
+        equation = self._case["equation"]
+        return self._with_equation({**equation, "constants": {**equation.get("constants", {}), **constants}})
