@@ -12,9 +12,9 @@ use crate::program::Value;
 pub enum Shape {
     /// One number.
     Number,
-    /// A vector of so many entries.
+    /// A vector with its number of entries.
     Vector(usize),
-    /// A matrix of so many rows and columns.
+    /// A matrix with its numbers of rows and columns.
     Matrix(usize, usize),
 }
 
@@ -124,7 +124,7 @@ pub(crate) struct SpaceDerivative {
     pub unknown: Vec<(Id, String)>,
 }
 
-/// What to do in place of an operation that does not fit its operands.
+/// The remedy for an operation that does not fit its operands.
 pub(crate) type Advice = String;
 
 /// The entrywise operation of two arrays of one shape.

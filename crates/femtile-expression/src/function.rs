@@ -13,7 +13,7 @@ use crate::node::{Binary, Unary, Variable};
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Meaning {
     Variable(Variable),
-    /// What has been bound to it: inputs or a definition.
+    /// Inputs or a definition bound to the name.
     Bound,
     Constant(f64),
     Truth(bool),

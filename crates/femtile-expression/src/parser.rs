@@ -30,7 +30,7 @@ pub(crate) enum Sort {
     Condition,
 }
 
-/// What a part of a text is.
+/// The value of a part of a text.
 #[derive(Debug, Clone)]
 enum Operand {
     Array(Array),
@@ -252,17 +252,16 @@ impl<'t, 'b> Parser<'t, 'b> {
     /// The transpose or an entry of an operand, where `'` or `[` follows it; any number of them.
     fn postfixed(&mut self, mut term: ParsedTerm) -> Parsed<ParsedTerm> {
         loop {
-            let indices = match self.token {
-                Token::Prime => None,
-                Token::OpenBracket => Some(()),
-                _ => return Ok(term),
-            };
+            let is_transposed = self.token == Token::Prime;
+            if !is_transposed && self.token != Token::OpenBracket {
+                return Ok(term);
+            }
             let open = self.advance_term()?;
             let (array, span) = self.expect_array(term)?;
             let start = span.start;
-            term = match indices {
-                None => ParsedTerm::array(array::transpose(&array), start..open.end),
-                Some(()) => {
+            term = match is_transposed {
+                true => ParsedTerm::array(array::transpose(&array), start..open.end),
+                false => {
                     let (parts, close) = self.bracketed(&open)?;
                     let mut indices = Vec::new();
                     for part in parts {

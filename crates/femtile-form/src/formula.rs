@@ -26,7 +26,7 @@ pub(crate) struct Part<'a> {
     pub formulas: &'a Formulas,
 }
 
-/// What formulas add to the residual.
+/// The term of the residual that formulas give.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
     /// F : ∇v.
