@@ -38,6 +38,19 @@ pub trait NonlinearEquation<D: VectorKernels<f64>> {
         tolerance: f64,
     ) -> Result<CorrectionOutcome, Self::Error>;
 
+    /// Solves $J \bar\delta = r$ to a relative tolerance, with r at the point of the last call of [`NonlinearEquation::residual`] and
+    /// J at that of the last correction; none if the equation does not keep it.
+    ///
+    /// # Errors
+    /// Errors of the solver and the device.
+    fn simplified_correction(
+        &mut self,
+        _delta: &mut Buffer<f64, D>,
+        _tolerance: f64,
+    ) -> Result<Option<CorrectionOutcome>, Self::Error> {
+        Ok(None)
+    }
+
     /// Returns the norm that rounding errors may have in r, at the point of the last call of [`NonlinearEquation::residual`].
     ///
     /// # Errors
@@ -89,15 +102,25 @@ pub struct CorrectionOutcome {
 /// length. With an approximate J the method is a fixed-point iteration, such as that of Picard, which
 /// converges linearly.
 ///
+/// Where r grows, the step may still be a good one: in slender bodies that bend, the second order of a rotation stretches them, and
+/// r has the stiffness of that. So the length is also right if the simplified correction falls, the next one with the same J,
+///
+/// $$ \|\bar\delta\| \le (1 - \theta/4)\,\|\delta\|, \qquad J(u_k)\,\bar\delta = r(u_k + \theta\delta), $$
+///
+/// whatever the scales of the rows of r; if it does not, the next length is
+/// $\min(\theta^2\,\|\delta\| \,/\, 2\,\|\bar\delta - (1 - \theta)\,\delta\|,\ \theta / 2)$.
+///
 /// A small residual says little if some rows of J are much larger than others.
 /// [`NewtonConfig::checks_correction`] asks for the next correction as well, which estimates the error. The
 /// method then ends with $\|\delta\| \le 5 \tau \|u\| (1 - q)$; q is the ratio of the last two corrections,
 /// which matters if they shrink slowly.
 ///
 /// # Cost
-/// A residual and a linear solve each iteration, a residual more for each length that is refused; two vectors.
+/// A residual and a linear solve each iteration; a residual, and a linear solve to one digit if the equation keeps J, more for each
+/// length at which r does not fall; three vectors.
 /// # Source
-/// `[eisenstat1996]`, choice 2 with its safeguard, and the line search of section 5.
+/// `[eisenstat1996]`, choice 2 with its safeguard, and the line search of section 5; `[deuflhard2011]`, section 3.3, the restricted
+/// monotonicity test and its lengths.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Newton {
     config: NewtonConfig,
@@ -113,6 +136,8 @@ const SLOWEST: f64 = 0.99;
 const LOOSEST: f64 = 0.1;
 /// The share of the decrease that the linearization promises, which a step has to reach.
 const DECREASE: f64 = 1e-4;
+/// The largest tolerance of simplified corrections, of which only the size matters; of short lengths they are a small change.
+const SIMPLIFIED: f64 = 0.1;
 /// The shortest length of a step.
 const SHORTEST: f64 = 1e-4;
 /// A residual that is rounding, relative to its terms.
@@ -147,7 +172,7 @@ impl Newton {
             return Ok(outcome);
         }
         let zeros = || Buffer::zeros(u.device(), u.len()).map_err(LinalgError::from);
-        let (mut delta, mut trial) = (zeros()?, zeros()?);
+        let (mut delta, mut trial, mut simplified) = (zeros()?, zeros()?, zeros()?);
         let asked = self.config.reduction.map_or(f64::INFINITY, |share| share * at.norm);
         let mut forcing = FIRST;
         let mut correction = None;
@@ -185,7 +210,13 @@ impl Newton {
             // Beside rows whose rounding is large, what is small enough need not fall on.
             let enough = if is_met { wanted } else { 0.0 };
             let of = (at.norm, eta, enough);
-            let Some((length, next)) = descend(equation, u, &delta, &mut trial, of)? else {
+            let Some((length, next)) =
+                descend(equation, u, &delta, [&mut trial, &mut simplified], of, &mut outcome)?
+            else {
+                // An interruption ends linear solves as well.
+                if let ControlFlow::Break(stop) = monitor.iteration(outcome.iterations, relative(at)) {
+                    break NewtonStop::Ended(stop);
+                }
                 break if solved.has_converged { NewtonStop::NoDescent } else { NewtonStop::LinearSolver };
             };
             std::mem::swap(u, &mut trial);
@@ -211,13 +242,15 @@ fn error_of<D: VectorKernels<f64>, E: NonlinearEquation<D>>(
     Ok(size / (1.0 - ratio))
 }
 
-/// Writes $u + \theta\delta$ into `trial` with the first length θ whose residual is small enough; none if there is none.
+/// Writes $u + \theta\delta$ into `trial` with the first length θ at which the residual or the simplified correction is small
+/// enough; none if there is none.
 fn descend<D: VectorKernels<f64>, E: NonlinearEquation<D>>(
     equation: &mut E,
     u: &Buffer<f64, D>,
     delta: &Buffer<f64, D>,
-    trial: &mut Buffer<f64, D>,
+    [trial, simplified]: [&mut Buffer<f64, D>; 2],
     (before, eta, enough): (f64, f64, f64),
+    outcome: &mut NewtonOutcome,
 ) -> Result<Option<(f64, ResidualNorm)>, E::Error> {
     let device = u.device();
     let mut length = 1.0;
@@ -228,7 +261,24 @@ fn descend<D: VectorKernels<f64>, E: NonlinearEquation<D>>(
         if found.norm <= enough.max((1.0 - DECREASE * length * (1.0 - eta)) * before) {
             return Ok(Some((length, found)));
         }
-        length = shorter(length, found.norm / before);
+        let next = match found.norm.is_finite() {
+            true => equation.simplified_correction(simplified, SIMPLIFIED.min(length / 8.0))?,
+            false => None,
+        };
+        let Some(solved) = next else {
+            length = shorter(length, found.norm / before);
+            continue;
+        };
+        outcome.linear_iterations += solved.iterations;
+        let [of_delta, of_simplified] = [equation.norm(delta)?, equation.norm(simplified)?];
+        if solved.has_converged && of_simplified <= (1.0 - 0.25 * length) * of_delta {
+            return Ok(Some((length, found)));
+        }
+        // The part of the second order.
+        device.axpby(simplified, length - 1.0, delta, 1.0)?;
+        let wanted = 0.5 * length * length * of_delta / equation.norm(simplified)?;
+        let is_known = solved.has_converged && wanted.is_finite();
+        length *= if is_known { (wanted / length).clamp(0.1, 0.5) } else { 0.25 };
     }
     Ok(None)
 }
@@ -245,6 +295,9 @@ fn shorter(length: f64, ratio: f64) -> f64 {
 
 /// Returns the tolerance of the next linear solve, after one with `eta` and a change of the residual by a factor.
 fn next_forcing(eta: f64, ratio: f64) -> f64 {
+    if ratio >= 1.0 {
+        return FIRST;
+    }
     let safeguard = 0.9 * eta * eta;
     let next = 0.9 * ratio * ratio;
     if safeguard > LOOSEST { next.max(safeguard) } else { next }

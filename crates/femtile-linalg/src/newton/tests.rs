@@ -168,3 +168,64 @@ fn limits_and_monitors_end_the_iteration() {
         assert!(Newton::new(config).solve(&mut cubic, &mut u, &mut ()).is_err());
     }
 }
+
+/// $K (y - x^2) = 0$, $1 - x = 0$: a valley whose walls are K times as steep as its bottom.
+struct Valley {
+    steepness: f64,
+    keeps_linearization: bool,
+    r: [f64; 2],
+    at: [f64; 2],
+    /// Where the last correction was computed.
+    from: [f64; 2],
+}
+
+impl Valley {
+    fn solve(&self, delta: &mut Buffer<f64, Cpu>) -> CorrectionOutcome {
+        let along = self.r[1];
+        delta
+            .as_mut_slice()
+            .copy_from_slice(&[along, self.r[0] / self.steepness + 2.0 * self.from[0] * along]);
+        CorrectionOutcome { iterations: 1, has_converged: true }
+    }
+}
+
+impl NonlinearEquation<Cpu> for Valley {
+    type Error = LinalgError;
+
+    fn residual(&mut self, u: &Buffer<f64, Cpu>) -> Result<ResidualNorm, LinalgError> {
+        let &[x, y] = u.as_slice() else { unreachable!() };
+        (self.at, self.r) = ([x, y], [self.steepness * (x * x - y), 1.0 - x]);
+        Ok(ResidualNorm { norm: self.r[0].hypot(self.r[1]), size: 1.0 })
+    }
+
+    fn correction(&mut self, delta: &mut Buffer<f64, Cpu>, _: f64) -> Result<CorrectionOutcome, LinalgError> {
+        self.from = self.at;
+        Ok(self.solve(delta))
+    }
+
+    fn simplified_correction(
+        &mut self,
+        delta: &mut Buffer<f64, Cpu>,
+        _: f64,
+    ) -> Result<Option<CorrectionOutcome>, LinalgError> {
+        Ok(self.keeps_linearization.then(|| self.solve(delta)))
+    }
+}
+
+#[test]
+fn steps_along_a_valley_are_long_if_corrections_fall_where_residuals_grow() {
+    let run = |keeps_linearization: bool| {
+        let (steepness, at) = (1e4, [0.0; 2]);
+        let mut valley = Valley { steepness, keeps_linearization, r: at, at, from: at };
+        let mut u = Buffer::from_host(&Cpu::new(1).unwrap(), &[0.5, 0.25]).unwrap();
+        let newton = Newton::new(NewtonConfig { tolerance: 1e-8, ..NewtonConfig::default() });
+        let outcome = newton.solve(&mut valley, &mut u, &mut ()).unwrap();
+        (u.to_host().unwrap(), outcome)
+    };
+    let (u, outcome) = run(true);
+    assert!(outcome.has_converged() && outcome.iterations <= 4, "{outcome:?}");
+    assert!((u[0] - 1.0).abs() < 1e-8 && (u[1] - 1.0).abs() < 1e-8, "{u:?}");
+    assert!(outcome.lengths[0] == 1.0 && outcome.residuals[1] > outcome.residuals[0], "{outcome:?}");
+    let (_, outcome) = run(false);
+    assert!(!outcome.has_converged(), "{outcome:?}");
+}
