@@ -1,4 +1,5 @@
-//! On a GPU: products with the tangents of forms, beside the kernels of their class for the same Laplacian.
+//! On a GPU: products with the tangents of forms, beside the kernels of their class for the same Laplacian; residual, product and
+//! matrix of Neo-Hookean rubber.
 //!
 //! Cubes of deformed hexahedra with p + 1 Gauss points, geometry stored at the points by both: ten numbers by the general path,
 //! six by the class. Products are timed in turn.
@@ -9,8 +10,10 @@ use femtile::form::Equation;
 use femtile::linalg::LinearOperator;
 use femtile::matrix_free::{CudaMatrixFreeConfig, MetricEvaluation};
 use femtile::mesh::check::boundary_facets;
-use femtile::operator::{CpuOperator, CudaTangent, CudaTangentData, DiscreteForm, State};
-use femtile::space::Space;
+use femtile::operator::{
+    CpuOperator, CudaForm, CudaState, CudaTangent, CudaTangentData, DiscreteForm, State,
+};
+use femtile::space::{LinearConstraints, Space};
 
 use super::forms::{cells, solid};
 use crate::Samples;
@@ -76,5 +79,75 @@ pub(super) fn run(options: &Options) -> Result<Vec<Record>, BenchError> {
             records.push(of_general);
         }
     }
+    let degrees = options.degree.map_or(1..=4, |degree| degree..=degree);
+    degrees.filter(|degree| *degree <= 4).try_for_each(|degree| {
+        records.extend(rubber(&device, degree, bandwidth, options)?);
+        Ok::<_, BenchError>(())
+    })?;
     Ok(records)
+}
+
+/// Nodes along an axis of a million unknowns in three components.
+const NODES_OF_RUBBER: usize = 69;
+
+/// The energy of rubber, of which residual and tangent are derived.
+const RUBBER: &str = r#"
+unknown = { u = { components = "dimension" } }
+define = """
+F = identity + grad(u)
+J = det(F)
+"""
+
+[cells]
+energy = "40*(tr(F'*F) - 3) - 80*log(J) + 60*log(J)^2"
+"#;
+
+/// Residual and product of the tangent at a deformed state in one pass, and the matrix of the tangent on its pattern.
+fn rubber(
+    device: &Cuda,
+    degree: usize,
+    bandwidth: f64,
+    options: &Options,
+) -> Result<Vec<Record>, BenchError> {
+    let cpu = Cpu::new(0)?;
+    let mesh = Shape::Deformed.mesh(cells(degree, options.nodes.unwrap_or(NODES_OF_RUBBER)))?;
+    let (space, boundary) = (Space::new(&mesh, degree)?, boundary_facets(&mesh));
+    let form = Equation::from_toml("rubber", RUBBER)?.form(3).build()?;
+    let discrete = DiscreteForm::new(&space, &form, &boundary)?;
+    let operator = CpuOperator::new(discrete, &cpu)?;
+    let on_gpu = CudaForm::new(device, &operator)?;
+    let n = discrete.n_unknowns();
+    let small = |i: usize| 1e-3 / degree as f64 * ((i % 17) as f64 / 17.0 - 0.5);
+    let u = Buffer::from_vec(device, (0..n).map(small).collect())?;
+    let direction = Buffer::from_vec(device, (0..n).map(|i| (i % 13) as f64 * 0.1).collect())?;
+    let state = CudaState { u: &u, rate: None, time: 0.0, shift: 0.0 };
+    let (mut r, mut y) = (Buffer::zeros(device, n)?, Buffer::zeros(device, n)?);
+    let pattern = operator.pattern(&LinearConstraints::none(n))?;
+    let mut matrix = on_gpu.matrix(&pattern)?;
+    let [mut of_products, mut of_matrix] = [Samples::default(), Samples::default()];
+    for round in 0..=options.repeats(20) {
+        let products = device.time(|| on_gpu.products(&state, &direction, [&mut r, &mut y]).map(|_| ()))?;
+        let refill = device.time(|| on_gpu.refill(&state, &mut matrix))?;
+        if round > 0 {
+            of_products.push(products);
+            of_matrix.push(refill);
+        }
+    }
+    // Four vectors, and the geometry of the points.
+    let of_products_bytes = 32 * n + 80 * space.n_cells() * (degree + 1).pow(3);
+    let records = [
+        ("Neo-Hookean residual and product", of_products, of_products_bytes),
+        ("Neo-Hookean matrix", of_matrix, 8 * pattern.n_nonzeros()),
+    ]
+    .map(|(name, samples, bytes)| {
+        let work = Work { bytes: bytes as f64, flops: 0.0 };
+        let name = format!("{name}, degree {degree}");
+        let mut record =
+            Record::against_bandwidth(&name, device, &samples, work, ("copy bandwidth", bandwidth));
+        record.set("degree", degree);
+        record.set("n_unknowns", n);
+        record.set("mdof_per_s_median", 1e-6 * n as f64 / record.seconds_median);
+        record
+    });
+    Ok(records.into())
 }

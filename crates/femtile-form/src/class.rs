@@ -36,6 +36,35 @@ pub struct Class {
     pub isotropic: bool,
 }
 
+/// How the rate $\partial u/\partial t$ enters an integrand or a form.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Storage {
+    /// For each component of u whether its rate does.
+    pub components: Vec<bool>,
+    /// The dependence of the derivatives of the residual by the rate: of the capacity.
+    pub capacity: Dependence,
+    /// Whether these depend on t.
+    pub is_in_time: bool,
+}
+
+impl Storage {
+    /// Returns that of an integrand without rates.
+    pub fn none(n_components: usize) -> Self {
+        Self { components: vec![false; n_components], capacity: Dependence::Zero, is_in_time: false }
+    }
+
+    /// Returns that of the sum of two integrands.
+    #[must_use]
+    pub fn with(mut self, other: &Self) -> Self {
+        self.components.iter_mut().zip(&other.components).for_each(|(own, other)| *own |= other);
+        Self {
+            capacity: self.capacity.max(other.capacity),
+            is_in_time: self.is_in_time || other.is_in_time,
+            ..self
+        }
+    }
+}
+
 impl Class {
     /// Returns what the tangent depends on.
     pub fn dependence(&self) -> Dependence {

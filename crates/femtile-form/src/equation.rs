@@ -181,7 +181,7 @@ pub struct CellTerms {
     /// f, multiplied by v, on the right side.
     #[serde(default)]
     pub source: Formulas,
-    /// c, a number that is multiplied by ∂u/∂t.
+    /// c, multiplied by ∂u/∂t: a number, of an unknown that is a vector also a vector with the factor of each component, or a matrix.
     #[serde(default)]
     pub capacity: Formulas,
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use femtile_expression::Shape;
 
+use crate::class::Storage;
 use crate::coefficient::Coefficient;
 use crate::equation::{CoefficientShape, Equation, Parameter};
 use crate::error::FormError;
@@ -75,6 +76,22 @@ impl Form {
     /// Returns whether it is linear in u.
     pub fn is_linear(&self) -> bool {
         self.integrals.iter().all(|integral| integral.integrand.class().is_linear())
+    }
+
+    /// Returns whether it depends on t.
+    pub fn is_in_time(&self) -> bool {
+        self.integrals.iter().any(|integral| integral.integrand.is_in_time())
+    }
+
+    /// Returns whether entries of its tangent depend on t.
+    pub fn is_tangent_in_time(&self) -> bool {
+        self.integrals.iter().any(|integral| integral.integrand.is_tangent_in_time())
+    }
+
+    /// Returns how the rate of u enters it.
+    pub fn storage(&self) -> Storage {
+        let all = self.integrals.iter().map(|integral| integral.integrand.storage());
+        all.fold(Storage::none(self.n_components), Storage::with)
     }
 }
 

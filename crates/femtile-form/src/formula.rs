@@ -254,11 +254,31 @@ impl Reader<'_> {
                 }
             }
             Role::Capacity => {
-                let capacity = self.read(key, formula, Shape::Number)?.entries()[0];
-                for component in unknown.components() {
-                    let Some(rate) = self.input(Input::Rate(component)) else { continue };
-                    let product = self.builder.mul(capacity, rate);
-                    let at = &mut residual[slot(component, None)];
+                let capacity = self.builder.array(formula);
+                let capacity = capacity.map_err(|error| self.failure(key, formula, error))?;
+                let (n, factors) = (unknown.shape.n_entries(), capacity.entries());
+                let by_component = match capacity.shape() {
+                    Shape::Number => (0..n).map(|i| (i, i, factors[0])).collect(),
+                    Shape::Vector(m) if unknown.shape == Shape::Vector(m) => {
+                        (0..n).map(|i| (i, i, factors[i])).collect()
+                    }
+                    Shape::Matrix(m, k) if unknown.shape == Shape::Vector(m) && m == k => {
+                        (0..n * n).map(|at| (at / n, at % n, factors[at])).collect::<Vec<_>>()
+                    }
+                    found => {
+                        let or = match unknown.shape {
+                            Shape::Number => String::new(),
+                            vector => format!(", {vector} or {}", Shape::Matrix(n, n)),
+                        };
+                        let message = format!("this is {found}, where the capacity needs a number{or}");
+                        let error = ExpressionError::at(0..formula.len(), message);
+                        return Err(self.failure(key, formula, error));
+                    }
+                };
+                for (row, column, factor) in by_component {
+                    let Some(rate) = self.input(Input::Rate(unknown.first + column)) else { continue };
+                    let product = self.builder.mul(factor, rate);
+                    let at = &mut residual[slot(unknown.first + row, None)];
                     *at = self.builder.add(*at, product);
                 }
             }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use femtile_expression::{Program, ProgramBuilder, Value};
 use femtile_mesh::{Field, Mesh};
 
-use crate::class::{Class, Dependence};
+use crate::class::{Class, Dependence, Storage};
 use crate::coefficient::PointFunction;
 use crate::error::FormError;
 
@@ -95,6 +95,7 @@ pub struct Integrand {
     derivative: Program,
     energy: Option<Program>,
     class: Class,
+    storage: Storage,
 }
 
 /// Dimension of space, components of u, sides of a facet.
@@ -178,6 +179,7 @@ impl Graph {
             }
         }
         let class = self.class(&matrix);
+        let storage = self.storage(&rates);
         let entries: Vec<[usize; 2]> = (0..n * n)
             .filter(|&at| self.builder.as_constant(matrix[at]) != Some(0.0))
             .map(|at| [at / n, at % n])
@@ -191,6 +193,7 @@ impl Graph {
             energy: self.energy.map(|energy| self.builder.finish(&[energy])),
             entries,
             class,
+            storage,
             inputs: self.inputs,
             names: self.names,
             data: self.data,
@@ -216,6 +219,25 @@ impl Graph {
             }
         }
         matrix
+    }
+
+    /// How the rates, by slots, enter the residual.
+    fn storage(&mut self, rates: &[Option<Value>]) -> Storage {
+        let Layout { dimension, n_components, .. } = self.layout;
+        let (residual, mut storage) = (self.residual.clone(), Storage::none(n_components));
+        for (slot, rate) in rates.iter().enumerate() {
+            let Some(rate) = *rate else { continue };
+            for &f in &residual {
+                let capacity = self.builder.derivative(f, rate);
+                let dependence = self.dependence(capacity);
+                storage.components[slot / (1 + dimension) % n_components] |= dependence != Dependence::Zero;
+                storage.capacity = storage.capacity.max(dependence);
+                let reads = self.builder.inputs_of(capacity);
+                storage.is_in_time |=
+                    reads.into_iter().any(|input| self.inputs.get(input) == Some(&Input::Time));
+            }
+        }
+        storage
     }
 
     fn dependence(&self, value: Value) -> Dependence {
@@ -345,6 +367,26 @@ impl Integrand {
     /// Returns the structure of the tangent.
     pub fn class(&self) -> &Class {
         &self.class
+    }
+
+    /// Returns how the rate of u enters the residual.
+    pub fn storage(&self) -> &Storage {
+        &self.storage
+    }
+
+    /// Returns whether the residual depends on t.
+    pub fn is_in_time(&self) -> bool {
+        self.reads_time(&self.residual)
+    }
+
+    /// Returns whether entries of the tangent depend on t.
+    pub fn is_tangent_in_time(&self) -> bool {
+        self.reads_time(&self.derivative)
+    }
+
+    fn reads_time(&self, program: &Program) -> bool {
+        let time = self.inputs.iter().position(|input| *input == Input::Time);
+        time.is_some_and(|at| program.reads(at))
     }
 
     /// Checks that the coefficients have a value for every cell of a mesh.

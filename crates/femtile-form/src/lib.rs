@@ -25,7 +25,7 @@ mod integrand;
 mod linearization;
 mod recipe;
 
-pub use class::{Class, Dependence};
+pub use class::{Class, Dependence, Storage};
 pub use coefficient::{Coefficient, Compiled, PointFunction, Points, UNKNOWN, multiple_of_identity};
 pub use equation::{
     Axes, BoundaryTerms, CellTerms, CoefficientShape, Components, Equation, EquationText, Formulas,
@@ -34,4 +34,4 @@ pub use equation::{
 pub use error::FormError;
 pub use form::{Argument, Domain, Form, FormBuilder, Integral};
 pub use integrand::{CellData, Input, Integrand, Side};
-pub use linearization::Linearization;
+pub use linearization::{Linearization, Varying};

@@ -17,6 +17,21 @@ pub struct Linearization {
     pub program: Program,
 }
 
+/// An input that changes while the mesh and the coefficients stay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Varying {
+    /// A slot of u.
+    State(usize),
+    /// A component of ∂u/∂t.
+    Rate(usize),
+    /// The time.
+    Time,
+    /// A slot of the direction of the tangent.
+    Direction(usize),
+    /// The shift of a time discretization.
+    Shift,
+}
+
 impl Integrand {
     /// Divides the tangent: its rest is the action on a direction, (δf₀, δf₁) by slots.
     pub fn linearization(&self) -> Linearization {
@@ -24,9 +39,27 @@ impl Integrand {
         self.divided(self.tangent(), |input| (before..before + n_slots).contains(&input))
     }
 
-    /// Divides the entries of D′: its rest are [`Integrand::entries`].
-    pub fn derivative_at_points(&self) -> Linearization {
-        self.divided(self.derivative(), |_| false)
+    /// Divides one of the programs of the integrand: its rest has the inputs [`Self::varying`].
+    pub fn by_state(&self, program: &Program) -> Linearization {
+        let varying: Vec<usize> = self.varying_inputs().map(|(position, _)| position).collect();
+        self.divided(program, |input| varying.contains(&input))
+    }
+
+    /// Returns the inputs that change while the mesh and the coefficients stay, in their order.
+    pub fn varying(&self) -> Vec<Varying> {
+        self.varying_inputs().map(|(_, input)| input).collect()
+    }
+
+    fn varying_inputs(&self) -> impl Iterator<Item = (usize, Varying)> {
+        let own = self.inputs().iter().map(|input| match *input {
+            Input::State(slot) => Some(Varying::State(slot)),
+            Input::Rate(component) => Some(Varying::Rate(component)),
+            Input::Time => Some(Varying::Time),
+            _ => None,
+        });
+        let directions = (0..self.n_slots()).map(|slot| Some(Varying::Direction(slot)));
+        let all = own.chain(directions).chain([Some(Varying::Shift)]).enumerate();
+        all.filter_map(|(position, input)| Some((position, input?)))
     }
 
     fn divided(&self, program: &Program, is_direction: impl Fn(usize) -> bool) -> Linearization {

@@ -22,6 +22,8 @@ mod sites;
 
 pub use boundary_fluxes::ConormalFlux;
 pub use cpu::{CpuOperator, Pattern};
-pub use cuda::{CudaTangent, CudaTangentData, cuda_specialisations};
+pub use cuda::{
+    CudaForm, CudaFormMatrix, CudaState, CudaTangent, CudaTangentData, cuda_specialisations, form_programs,
+};
 pub use discrete_form::{DiscreteForm, State};
 pub use error::OperatorError;

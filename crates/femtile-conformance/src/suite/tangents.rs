@@ -12,7 +12,9 @@ use femtile::matrix_free::{CudaMatrixFreeConfig, LaunchShape};
 use femtile::mesh::check::boundary_facets;
 use femtile::mesh::generate::{BoxConfig, BoxSplit, SquareConfig, box_mesh, square};
 use femtile::mesh::{CellKind, Mesh};
-use femtile::operator::{CpuOperator, CudaTangent, CudaTangentData, DiscreteForm, State};
+use femtile::operator::{
+    CpuOperator, CudaForm, CudaState, CudaTangent, CudaTangentData, DiscreteForm, State,
+};
 use femtile::space::{LinearConstraints, LinearRelation, Space};
 
 use super::Scope;
@@ -228,8 +230,8 @@ pub fn iterations_on_tangents_are_those_of_the_processor(device: &Cuda, _: &Scop
     assert!(error < 1e-9, "the residual is {error:e}");
 }
 
-/// Matrices of all elements, with facets and Dirichlet values, have the entries of the processor, and the same bits in every run.
-pub fn matrices_of_forms_agree_with_the_processor(device: &Cuda, scope: &Scope) {
+/// Calls a function with forms on all elements, with facets, at random states.
+fn for_forms(scope: &Scope, check: &mut dyn FnMut(&CpuOperator<'_>, &State<'_>, &str)) {
     let kuhn = |cells| box_mesh(&BoxConfig { cells, split: BoxSplit::Kuhn, ..BoxConfig::default() }).unwrap();
     let five = |cells| box_mesh(&BoxConfig { cells, split: BoxSplit::Five, ..BoxConfig::default() }).unwrap();
     let square = square(&SquareConfig { cells: [3, 2], ..SquareConfig::default() }).unwrap();
@@ -246,45 +248,98 @@ pub fn matrices_of_forms_agree_with_the_processor(device: &Cuda, scope: &Scope) 
             let facets: Vec<u32> = (0..boundary.len() as u32).step_by(2).collect();
             let space = Space::new(mesh, degree).unwrap();
             let d = mesh.dimension();
-            for form in [
-                elasticity(d, false, &facets),
-                elasticity(d, true, &facets),
-                convection(d),
-                nonlinear(d, &facets),
-            ] {
+            let forms = [
+                ("elasticity", elasticity(d, false, &facets)),
+                ("elasticity by points", elasticity(d, true, &facets)),
+                ("convection", convection(d)),
+                ("two substances", nonlinear(d, &facets)),
+            ];
+            for (name, form) in forms {
                 let discrete = DiscreteForm::new(&space, &form, &boundary).unwrap();
                 let operator = CpuOperator::new(discrete, &Cpu::new(2).unwrap()).unwrap();
                 let n = discrete.n_unknowns();
                 let mut random = Random::new(degree as u64);
                 let (u, rate) = (random.vector(n), random.vector(n));
                 let state = State { u: &u, rate: &rate, time: 0.4, shift: 1.5 };
-                let given = (0..n as u32).step_by(3).map(|dof| LinearRelation {
-                    dof,
-                    terms: Vec::new(),
-                    constant: 0.5,
-                });
-                let constraints = LinearConstraints::new(n, &given.collect::<Vec<_>>()).unwrap();
-                let pattern = operator.pattern(&constraints).unwrap();
-                let mut wanted = vec![f64::NAN; pattern.n_nonzeros()];
-                operator.refill(&state, &pattern, &mut wanted).unwrap();
-                let size = wanted.iter().fold(0.0f64, |size, value| size.max(value.abs()));
-                let mut first: Option<Vec<f64>> = None;
-                for _ in 0..2 {
-                    let mut found = vec![f64::NAN; pattern.n_nonzeros()];
-                    operator.refill_on(device, &state, &pattern, &mut found).unwrap();
-                    for (entry, (found, wanted)) in found.iter().zip(&wanted).enumerate() {
-                        let error = (found - wanted).abs() / size;
-                        let what = format!("{:?} of degree {degree}: entry {entry}", mesh.kind);
-                        assert!(error <= 1e-12, "{what} is {found}, not {wanted}");
-                    }
-                    assert!(
-                        *first.get_or_insert_with(|| found.clone()) == found,
-                        "bits differ from run to run"
-                    );
-                }
+                check(&operator, &state, &format!("{name} on {:?} of degree {degree}", mesh.kind));
             }
         }
     }
+}
+
+/// Panics unless two arrays agree to rounding of the largest number.
+fn assert_close(found: &[f64], wanted: &[f64], what: &str) {
+    let size = wanted.iter().fold(0.0f64, |size, value| size.max(value.abs()));
+    assert_eq!(found.len(), wanted.len(), "{what}");
+    for (entry, (found, wanted)) in found.iter().zip(wanted).enumerate() {
+        let is_close = (found - wanted).abs() <= 1e-12 * size;
+        assert!(is_close, "{what}: entry {entry} is {found}, not {wanted}");
+    }
+}
+
+/// Matrices of all elements, with facets and Dirichlet values, have the entries of the processor, and the same bits in every run.
+pub fn matrices_of_forms_agree_with_the_processor(device: &Cuda, scope: &Scope) {
+    for_forms(scope, &mut |operator, state, what| {
+        let n = operator.discrete().n_unknowns();
+        let given =
+            (0..n as u32).step_by(3).map(|dof| LinearRelation { dof, terms: Vec::new(), constant: 0.5 });
+        let constraints = LinearConstraints::new(n, &given.collect::<Vec<_>>()).unwrap();
+        let pattern = operator.pattern(&constraints).unwrap();
+        let mut wanted = vec![f64::NAN; pattern.n_nonzeros()];
+        operator.refill(state, &pattern, &mut wanted).unwrap();
+        let mut found = vec![f64::NAN; pattern.n_nonzeros()];
+        operator.refill_on(device, state, &pattern, &mut found).unwrap();
+        assert_close(&found, &wanted, what);
+        let form = CudaForm::new(device, operator).unwrap();
+        let mut matrix = form.matrix(&pattern).unwrap();
+        let mut first: Option<Vec<f64>> = None;
+        // The second time in place of what the first has left, after another state.
+        for time in [0.4, 0.9, 0.4] {
+            let [u, rate] = [state.u, state.rate].map(|v| Buffer::from_host(device, v).unwrap());
+            let of_gpu = CudaState { u: &u, rate: Some(&rate), time, shift: state.shift };
+            form.refill(&of_gpu, &mut matrix).unwrap();
+            let found = matrix.matrix().values().to_host().unwrap();
+            if time == 0.4 {
+                assert_close(&found, &wanted, what);
+                assert!(*first.get_or_insert_with(|| found.clone()) == found, "bits differ from run to run");
+            }
+        }
+    });
+}
+
+/// Residuals and products with the tangent, with facets, are those of the processor, and have the same bits in every run.
+pub fn residuals_of_forms_agree_with_the_processor(device: &Cuda, scope: &Scope) {
+    for_forms(scope, &mut |operator, state, what| {
+        let n = operator.discrete().n_unknowns();
+        let direction: Vec<f64> = Random::new(7).vector(n);
+        let (mut r, mut y) = (vec![f64::NAN; n], vec![f64::NAN; n]);
+        operator.residual(state, &mut r).unwrap();
+        operator.apply(state, &direction, &mut y).unwrap();
+        let form = CudaForm::new(device, operator).unwrap();
+        let [u, rate, direction] =
+            [state.u, state.rate, &direction].map(|v| Buffer::from_host(device, v).unwrap());
+        let mut first: Option<[Vec<f64>; 2]> = None;
+        for time in [0.4, 0.9, 0.4] {
+            let of_gpu = CudaState { u: &u, rate: Some(&rate), time, shift: state.shift };
+            let [mut of_r, mut of_y] = [0; 2].map(|_| Buffer::from_host(device, &vec![f64::NAN; n]).unwrap());
+            assert!(form.products(&of_gpu, &direction, [&mut of_r, &mut of_y]).unwrap());
+            let found = [of_r, of_y].map(|v| v.to_host().unwrap());
+            if time == 0.4 {
+                assert_close(&found[0], &r, what);
+                assert_close(&found[1], &y, what);
+                assert!(*first.get_or_insert_with(|| found.clone()) == found, "bits differ from run to run");
+            }
+        }
+        let poisoned = vec![f64::NAN; n];
+        let u = Buffer::from_host(device, &poisoned).unwrap();
+        let [mut of_r, mut of_y] = [0; 2].map(|_| Buffer::zeros(device, n).unwrap());
+        let of_gpu = CudaState { u: &u, rate: None, time: 0.4, shift: 0.0 };
+        let short = Buffer::zeros(device, n - 1).unwrap();
+        assert!(form.products(&of_gpu, &short, [&mut of_r, &mut of_y]).is_err(), "a short direction");
+        // Facets say where a value is not finite, the cells that there is one.
+        let outcome = form.products(&of_gpu, &direction, [&mut of_r, &mut of_y]);
+        assert!(!matches!(outcome, Ok(true)), "{what}: NaN passes for a value");
+    });
 }
 
 /// Refuses simplices and names the remedy.

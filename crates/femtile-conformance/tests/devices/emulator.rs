@@ -219,6 +219,10 @@ fn complaint(name: &str, change: impl Fn(&str, &str) -> String + Send + Sync + '
             suite::quadrilaterals::products_on_quadrilaterals_agree_with_the_definition(&device, &scope);
             return;
         }
+        if name == "form_products.cu" {
+            suite::tangents::residuals_of_forms_agree_with_the_processor(&device, &scope);
+            return;
+        }
         if name == "form_matrix.cu" {
             suite::tangents::matrices_of_forms_agree_with_the_processor(&device, &scope);
             return;

@@ -2,7 +2,7 @@
 
 use femtile_expression::{Expression, Names};
 use femtile_form::Dependence::{ByCell, ByPoint, Constant, WithState, Zero};
-use femtile_form::{Argument, Class, Coefficient, Equation, Form};
+use femtile_form::{Argument, Class, Coefficient, Equation, Form, Storage};
 use femtile_mesh::Field;
 
 fn formula(text: &str) -> Coefficient {
@@ -86,4 +86,28 @@ fn time_makes_a_mass_matrix_through_the_shift() {
     let class = class("diffusion", 3, &[]);
     assert_eq!((class.reaction, class.diffusion), (Constant, Constant));
     assert!(class.is_diffusion_reaction());
+}
+
+#[test]
+fn the_rate_is_found_where_it_stands() {
+    let storage = |components: &str, cells: &str| {
+        let text = format!("unknown = {{ u = {components} }}\ncells = {cells}");
+        Equation::from_toml("own", &text).unwrap().form(2).build().unwrap().storage()
+    };
+    for (cells, has_rate, capacity, is_in_time) in [
+        ("{ flux = \"grad(u)\" }", false, Zero, false),
+        ("{ capacity = \"2\" }", true, Constant, false),
+        ("{ capacity = \"1 + x*t\" }", true, ByPoint, true),
+        ("{ capacity = \"1 + u^2\", source = \"t\" }", true, WithState, false),
+        ("{ source = \"x - 3*u_t\" }", true, Constant, false),
+        ("{ source = \"u_t^2\" }", true, WithState, false),
+    ] {
+        let found = storage("{}", cells);
+        let expected = Storage { components: vec![has_rate], capacity, is_in_time };
+        assert_eq!(found, expected, "{cells}");
+    }
+    let two = |cells: &str| storage("{ components = 2 }", cells).components;
+    assert_eq!(two("{ capacity = \"3\" }"), [true, true]);
+    assert_eq!(two("{ capacity = \"[0, 1]\" }"), [false, true]);
+    assert_eq!(two("{ capacity = \"[[0, 1], [0, 0]]\" }"), [false, true]);
 }

@@ -61,7 +61,13 @@ impl Pattern {
         terms.any(|terms| !terms.is_empty())
     }
 
-    fn place(&self, row: usize, column: u32) -> Option<usize> {
+    /// Returns the places of the diagonal of constrained unknowns.
+    pub(crate) fn constrained_diagonal(&self) -> Vec<usize> {
+        let constrained = self.constraints.dofs().iter();
+        constrained.filter_map(|&unknown| self.place(unknown as usize, unknown)).collect()
+    }
+
+    pub(crate) fn place(&self, row: usize, column: u32) -> Option<usize> {
         let begin = self.offsets[row];
         self.columns[begin..self.offsets[row + 1]].binary_search(&column).ok().map(|place| begin + place)
     }
@@ -287,20 +293,26 @@ impl CpuOperator<'_> {
         pattern: &Pattern,
         values: &mut [f64],
     ) -> Result<(), OperatorError> {
-        for (integrand, domain, sites) in &self.facets {
-            let mut add = |row, column, value: f64| add_entry(pattern, values, row, column, value);
-            self.on_facets(integrand, domain, state).for_entries(sites, &mut add)?;
-        }
+        self.for_facet_entries(state, &mut |row, column, value| {
+            add_entry(pattern, values, row, column, value);
+        })?;
         // The reference finds the place of a value that is not finite.
         if !self.cpu.install(|| parallel::all(values.len(), parallel::CHEAP, |at| values[at].is_finite())) {
             crate::reference::for_entries(&self.discrete, state, &mut |_, _, _| {})?;
         }
-        for &unknown in pattern.constraints.dofs() {
-            if let Some(place) = pattern.place(unknown as usize, unknown) {
-                values[place] = 1.0;
-            }
-        }
+        pattern.constrained_diagonal().into_iter().for_each(|place| values[place] = 1.0);
         Ok(())
+    }
+
+    /// Calls a function with row, column and value of each contribution of the facets to the tangent.
+    pub(crate) fn for_facet_entries(
+        &self,
+        state: &State<'_>,
+        found: &mut dyn FnMut(u32, u32, f64),
+    ) -> Result<(), OperatorError> {
+        self.facets.iter().try_for_each(|(integrand, domain, sites)| {
+            self.on_facets(integrand, domain, state).for_entries(sites, found)
+        })
     }
 
     /// Computes the diagonal of the tangent without constraints.

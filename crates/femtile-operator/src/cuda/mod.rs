@@ -1,7 +1,7 @@
 //! Tangents of forms on GPUs: products without a matrix, and the values of matrices.
 
 #[allow(unsafe_code)]
-mod assembly;
+mod form;
 mod numbers;
 mod tangent;
 
@@ -12,6 +12,7 @@ use femtile_mesh::CellKind;
 use femtile_space::Element;
 
 use crate::error::OperatorError;
+pub use form::{CudaForm, CudaFormMatrix, CudaState, form_programs};
 use numbers::PointText;
 pub use tangent::{CudaTangent, CudaTangentData};
 
@@ -44,7 +45,7 @@ pub fn cuda_specialisations() -> Result<Vec<Specialisation>, OperatorError> {
             programs.extend(tangent_programs::<f32>(2, &tangent, false));
             for kind in kinds {
                 let element = Element::new(kind, 2)?;
-                programs.push(assembly::program(&cells.integrand, components, &element));
+                programs.extend(form::programs(&cells.integrand, components, &element));
             }
         }
     }

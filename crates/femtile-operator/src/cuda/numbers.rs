@@ -1,7 +1,7 @@
 //! Numbers at the points that the programs of GPUs read, and their texts.
 
 use femtile_device::parallel;
-use femtile_expression::{Expression, Precision, Program};
+use femtile_expression::{Precision, Program};
 use femtile_form::{Integrand, Linearization};
 use femtile_matrix_free::TangentText;
 
@@ -51,10 +51,16 @@ impl PointText {
         [self.n_of_cell, self.order.len() - self.n_of_cell]
     }
 
-    /// Returns the text of a function of this name in double precision, after the functions that it calls.
-    pub fn text(&self, name: &str) -> String {
-        let function = self.program.cuda_function(name, Precision::F64);
-        format!("#pragma once\n{}\n{function}", Expression::CUDA_HEADER)
+    /// Returns the text of a function of this name in double precision, which calls those of [`Expression::CUDA_HEADER`].
+    ///
+    /// [`Expression::CUDA_HEADER`]: femtile_expression::Expression::CUDA_HEADER
+    pub fn function(&self, name: &str) -> String {
+        self.program.cuda_function(name, Precision::F64)
+    }
+
+    /// Returns whether the text reads an input.
+    pub fn reads(&self, input: usize) -> bool {
+        self.program.reads(input)
     }
 
     /// Returns the text of the tangent of a field.

@@ -7,21 +7,25 @@
 // order without atomics. No block of a cell is computed twice.
 //
 // The text of `derivative.cuh` gives derivative(out, in), the entries of D', and add_block, their products with a test and a trial
-// function; `in` has OF_CELL numbers of the cell, then AT_POINT of the point.
+// function; `in` has what changes with the state, then DERIVATIVE_OF_CELL numbers of the cell, then DERIVATIVE_AT_POINT of the point.
 #include "femtile.cuh"
 #include "derivative.cuh"
 
 // Shape functions and points of a cell, threads of a team, teams of a block.
 const u32 NODES = FEMTILE_NODES, POINTS = FEMTILE_POINTS, TEAM = FEMTILE_TEAM, TEAMS = FEMTILE_TEAMS;
-const u32 SLOTS = 1 + DIMENSION, GEOMETRY = DIMENSION * DIMENSION + 1, NUMBERS = OF_CELL + AT_POINT * POINTS;
+const u32 SLOTS = 1 + DIMENSION, GEOMETRY = DIMENSION * DIMENSION + 1, NUMBERS = DERIVATIVE_OF_CELL + DERIVATIVE_AT_POINT * POINTS;
 
-// Degrees of freedom [cells][NODES]; inverse Jacobian by rows and weight [cells][GEOMETRY][POINTS]; numbers of D' [cells][OF_CELL],
-// then [AT_POINT][POINTS]; shape functions and their derivatives [SLOTS][POINTS][NODES].
+// Degrees of freedom [cells][NODES]; inverse Jacobian by rows and weight [cells][GEOMETRY][POINTS]; numbers of D' of the cell, then
+// at the points; shape functions and their derivatives [SLOTS][POINTS][NODES]; `fields` functions at the points, u and its rate,
+// [cells][fields][VALUES][POINTS].
 struct Cells {
     const u32* dofs;
     const double* geometry;
     const double* numbers;
     const double* tables;
+    const double* states;
+    u64 fields;
+    double time, shift;
 };
 
 // The places in Cells::dofs of each degree of freedom, from begins[i] to begins[i + 1], at most `most`; the pattern of the matrix.
@@ -59,17 +63,22 @@ __device__ inline void compute_block(double (&block)[COMPONENTS][COMPONENTS], co
     const double* const numbers = cells.numbers + cell * NUMBERS;
 #pragma unroll 1
     for (u32 q = 0; q < POINTS; ++q) {
-        double inverse[DIMENSION][DIMENSION], in[OF_CELL + AT_POINT + 1], entries[ENTRIES];
+        double inverse[DIMENSION][DIMENSION], entries[ENTRIES];
+        double in[DERIVATIVE_BEFORE + DERIVATIVE_OF_CELL + DERIVATIVE_AT_POINT + 1];
 #pragma unroll
         for (u32 a = 0; a < DIMENSION; ++a) {
 #pragma unroll
             for (u32 i = 0; i < DIMENSION; ++i) inverse[a][i] = __ldg(geometry + (a * DIMENSION + i) * POINTS + q);
         }
         const double weight = __ldg(geometry + (GEOMETRY - 1) * POINTS + q);
+        derivative_inputs(in, cells.states + cell * (cells.fields * VALUES * POINTS) + q, POINTS, cells.time, cells.shift);
+        double* const own = in + DERIVATIVE_BEFORE;
 #pragma unroll
-        for (u32 i = 0; i < OF_CELL; ++i) in[i] = __ldg(numbers + i);
+        for (u32 i = 0; i < DERIVATIVE_OF_CELL; ++i) own[i] = __ldg(numbers + i);
 #pragma unroll
-        for (u32 i = 0; i < AT_POINT; ++i) in[OF_CELL + i] = __ldg(numbers + OF_CELL + i * POINTS + q);
+        for (u32 i = 0; i < DERIVATIVE_AT_POINT; ++i) {
+            own[DERIVATIVE_OF_CELL + i] = __ldg(numbers + DERIVATIVE_OF_CELL + i * POINTS + q);
+        }
         derivative(entries, in);
         Shape of_test(cells.tables, inverse, test, q);
         const Shape of_trial(cells.tables, inverse, trial, q);
@@ -118,4 +127,10 @@ extern "C" __global__ void __launch_bounds__(TEAM * TEAMS) form_matrix(double* v
         // The next cell may have the same columns for other threads.
         __syncthreads();
     }
+}
+
+// Adds numbers to the entries of a matrix at some places, or puts them there.
+extern "C" __global__ void form_entries(double* values, const u64* places, const double* entries, u64 n, u32 adds) {
+    const u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) values[places[i]] = adds ? values[places[i]] + entries[i] : entries[i];
 }
