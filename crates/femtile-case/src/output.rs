@@ -42,7 +42,7 @@ pub(crate) fn prepare(case: &Case) -> Result<(), CaseError> {
 /// Returns the names of the files that a case writes, the report last.
 fn names(case: &Case) -> Vec<String> {
     let kind = case.file.equation.kind;
-    let is_in_time = kind.is_in_time();
+    let is_in_time = case.is_in_time();
     let is_on_grid = kind == EquationKind::Diffusion && !case.is_transient_on_mesh();
     let output = &case.file.output;
     let solution = match output.vtu {

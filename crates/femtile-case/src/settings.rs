@@ -15,8 +15,8 @@ use femtile_solve::{
 };
 
 use crate::file::{
-    self, AmgSection, Amount, BoxSmootherName, Entry, FieldName, FormatName, GraphName, PreconditionerName,
-    SpaceSection, Value,
+    self, AmgSection, Amount, BoxSmootherName, Entries, Entry, FieldName, FormatName, GraphName,
+    PreconditionerName, SpaceSection, Value,
 };
 use crate::{Case, CaseError};
 
@@ -167,9 +167,15 @@ impl Case {
         self.stated(begun_on(on)?, [&self.file.equation.sigma, &self.file.equation.lambda])
     }
 
-    /// Returns the initial values, or the first iterate.
+    /// Returns whether the equation is one in time.
+    pub(crate) fn is_in_time(&self) -> bool {
+        let kind = self.file.equation.kind;
+        kind.is_in_time() || kind == file::EquationKind::Form && self.file.time.is_some()
+    }
+
+    /// Returns the initial values, or the first iterate, of an equation with one component.
     pub(crate) fn initial(&self) -> Value {
-        match &self.file.equation.initial {
+        match self.file.equation.initial.as_ref().and_then(Entries::first) {
             None => Value::Number(0.0),
             Some(Entry::Number(number)) => Value::Number(*number),
             Some(Entry::Text(text)) => Value::Text(text.clone()),

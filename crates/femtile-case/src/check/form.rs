@@ -2,9 +2,11 @@
 
 use femtile_solve::{Key, below};
 
+use super::transient;
 use crate::file::{
-    ComponentsName, EquationKind, EquationSection, Functional, Generator, Method, MetricName, Operator,
-    Precision, PreconditionerName, Quadrature, SolverSection, UnknownSection, Value,
+    ComponentsName, EquationKind, EquationSection, Functional, Generator, MassName, Method, MetricName,
+    Operator, Precision, PreconditionerName, Quadrature, SolverSection, TimeMethod, TimeSection,
+    UnknownSection, Value,
 };
 use crate::place::has_key;
 use crate::{Case, CaseError};
@@ -17,8 +19,13 @@ pub(super) fn check(case: &Case) -> Result<(), CaseError> {
         return wrong(case, &["mesh", "generate"], message);
     }
     equation(case)?;
-    if file.time.is_some() {
-        return wrong(case, &["time"], "this equation is stationary: leave [time] out");
+    match &file.time {
+        Some(section) => time(case, section)?,
+        None if file.equation.capacity.is_some() => {
+            let message = "is the factor of ∂u/∂t: give a [time] section, or leave it out";
+            return wrong(case, &["equation", "capacity"], message);
+        }
+        None => {}
     }
     if file.space.components != 1 {
         let message = "the equation says how many components u has: leave this out";
@@ -79,7 +86,7 @@ fn keys(kind: EquationKind) -> Keys {
         },
         EquationKind::Form => Keys {
             kind: "form",
-            equation: &["constants", "define", "energy", "flux", "source", "initial"],
+            equation: &["constants", "define", "energy", "flux", "source", "capacity", "initial"],
             needed: &[],
             boundary: &["dirichlet", "flux"],
         },
@@ -147,14 +154,52 @@ fn unknown(case: &Case) -> Result<(), CaseError> {
     if equation.energy.is_none() && equation.flux.is_none() && equation.source == Value::Number(0.0) {
         return wrong(case, &["equation"], "a form needs an `energy`, or a `flux` and a `source`");
     }
-    if !matches!(equation.source, Value::Number(_) | Value::Text(_) | Value::Components(_)) {
+    let is_formula =
+        |value: &Value| matches!(value, Value::Number(_) | Value::Text(_) | Value::Components(_));
+    if !is_formula(&equation.source) {
         return wrong(
             case,
             &["equation", "source"],
             "of a form it is a formula, or an array of formulas for a vector",
         );
     }
+    if let Some(capacity) = &equation.capacity
+        && !(is_formula(capacity) || matches!(capacity, Value::Tensor(_)))
+    {
+        let message =
+            "of a form it is a formula, or an array for a vector; values by tag and fields are `constants`";
+        return wrong(case, &["equation", "capacity"], message);
+    }
     Ok(())
+}
+
+/// Checks `[time]`.
+fn time(case: &Case, time: &TimeSection) -> Result<(), CaseError> {
+    if case.file.equation.kind != EquationKind::Form {
+        return wrong(case, &["time"], "this equation is stationary: leave [time] out");
+    }
+    if case.file.continuation.is_some() {
+        return wrong(
+            case,
+            &["continuation"],
+            "load steps are for a steady equation: leave [time] or this out",
+        );
+    }
+    let is_asked = has_key(&case.text, &["time".into(), "method".into()]);
+    if time.method == TimeMethod::Adi && is_asked {
+        let message = "\"adi\" is for grids: take \"bdf2\", the default here, \"sdirk2\", \"crank-nicolson\" or \"implicit-euler\"";
+        return wrong(case, &["time", "method"], message);
+    }
+    if time.mass != MassName::Consistent {
+        return wrong(case, &["time", "mass"], "a form has its consistent mass matrix: leave this out");
+    }
+    let functionals = &case.file.output.functionals;
+    if let Some(i) = functionals.iter().position(|own| matches!(own, Functional::Flux { .. })) {
+        let path: [Key; 3] = ["output".into(), "functionals".into(), i.into()];
+        let message = "fluxes are computed of steady forms: leave this out, or take an `integral`";
+        return Err(case.wrong(&path, message));
+    }
+    transient::stepping(case, time)
 }
 
 /// Checks `[solver]`.

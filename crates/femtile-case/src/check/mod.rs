@@ -9,7 +9,7 @@ mod solver;
 mod stationary;
 mod transient;
 
-use crate::file::{CheckName, EquationKind, Quadrature};
+use crate::file::{CheckName, Entries, EquationKind, Quadrature};
 use crate::placed::placed;
 use crate::{Case, CaseError};
 
@@ -91,6 +91,10 @@ fn keys_of_forms(case: &Case) -> Result<(), CaseError> {
     let equation = &case.file.equation;
     if equation.kind != EquationKind::Form {
         sections_of_forms(case)?;
+        if matches!(equation.initial, Some(Entries::Each(_))) {
+            let message = "an array is for the components of a form: give one number or expression";
+            return Err(case.wrong(&["equation".into(), "initial".into()], message));
+        }
     }
     if equation.kind.is_form() {
         return Ok(());

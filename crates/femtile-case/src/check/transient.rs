@@ -20,14 +20,7 @@ pub(super) fn check(case: &Case) -> Result<(), CaseError> {
         let message = "a grid is for method = \"adi\"; other methods take a mesh, such as kind = \"box\"";
         return wrong(&["time", "method"], message);
     }
-    if matches!(time.method, TimeMethod::Godunov | TimeMethod::Strang) {
-        return wrong(&["time", "method"], "splitting is for kind = \"monodomain\"");
-    }
-    for (key, given) in [("step", time.step), ("theta", time.theta)] {
-        if given.is_some() {
-            return wrong(&["time", key], "is for kind = \"monodomain\"; give `steps` or `tolerance`");
-        }
-    }
+    stepping(case, time)?;
     if time.method == TimeMethod::Adi {
         let message = "\"adi\", the default, is for grids (kind = \"grid\"); on a mesh take \"bdf2\", \"sdirk2\", \"crank-nicolson\" or \"implicit-euler\"";
         return wrong(&["time", "method"], message);
@@ -56,6 +49,20 @@ pub(super) fn check(case: &Case) -> Result<(), CaseError> {
     if let Some(i) = file.boundary.iter().position(|section| section.periodic) {
         let message = "periodic sides are for method = \"adi\" on a grid";
         return Err(case.wrong(&["boundary".into(), i.into(), "periodic".into()], message));
+    }
+    Ok(())
+}
+
+/// Checks the steps of an implicit scheme.
+pub(super) fn stepping(case: &Case, time: &TimeSection) -> Result<(), CaseError> {
+    let wrong = |key: &str, message: &str| Err(case.wrong(&["time".into(), key.into()], message));
+    if matches!(time.method, TimeMethod::Godunov | TimeMethod::Strang) {
+        return wrong("method", "splitting is for kind = \"monodomain\"");
+    }
+    for (key, given) in [("step", time.step), ("theta", time.theta)] {
+        if given.is_some() {
+            return wrong(key, "is for kind = \"monodomain\"; give `steps` or `tolerance`");
+        }
     }
     check_time(time).map_err(|(key, message)| case.wrong(&["time".into(), key.into()], message))
 }

@@ -8,7 +8,7 @@ use femtile_tridiagonal::Algorithm;
 use super::formula::{scalar, scalar_in_time};
 use super::functional::{Ready, prepare};
 use super::placed::placed;
-use crate::file::{BoundarySection, CoefficientSource, Generator, SchemeName, TimeSection, Value};
+use crate::file::{BoundarySection, CoefficientSource, Entries, Generator, SchemeName, TimeSection, Value};
 use crate::{Case, CaseError, overlap};
 
 /// The problem of a case on its grid, with the settings of the run.
@@ -28,7 +28,7 @@ impl GridProblem {
         let mut warnings = Vec::new();
         let problem = problem(case, &mut warnings)?;
         let grid = problem.grid().map_err(|error| placed(case, error))?;
-        let initial = match &case.file.equation.initial {
+        let initial = match case.file.equation.initial.as_ref().and_then(Entries::first) {
             Some(entry) => scalar(entry, &["equation".into(), "initial".into()])?,
             None => Expression::constant(0.0),
         };

@@ -61,6 +61,26 @@ pub enum Value {
     },
 }
 
+/// A number or an expression, or an array with one for each component of u.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Entries {
+    /// That of all components.
+    All(Entry),
+    /// Those of the components.
+    Each(Vec<Entry>),
+}
+
+impl Entries {
+    /// Returns that of the first component.
+    pub fn first(&self) -> Option<&Entry> {
+        match self {
+            Self::All(entry) => Some(entry),
+            Self::Each(entries) => entries.first(),
+        }
+    }
+}
+
 /// One entry of a tensor, or of an array with one for each component.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]

@@ -31,7 +31,7 @@ pub use cardiac::{
     ActivationSection, EcgSection, GatesName, IntegrationName, MembraneRegion, MembraneSection,
     SphereSection, StimulusSection,
 };
-pub use coefficient::{Entry, Value};
+pub use coefficient::{Entries, Entry, Value};
 pub use finding::FindingName;
 pub use functional::{Exact, FieldOfRun, Functional};
 pub use generator::{CellName, Generator, LShapeName, PlaneCellName};
@@ -84,7 +84,7 @@ pub struct CaseFile {
     /// Electrodes, with `kind = "monodomain"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ecg: Option<EcgSection>,
-    /// Time stepping, with `kind = "diffusion"` and `"monodomain"`.
+    /// Time stepping, with `kind = "diffusion"` and `"monodomain"`, and with `"form"` for an equation with a `capacity`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time: Option<TimeSection>,
     /// Load steps, with `kind = "form"`: t grows from 0 to 1, and each step begins at the solution of the one before.
@@ -268,7 +268,8 @@ pub struct EquationSection {
     /// each axis; of a form a formula, or an array of formulas for a vector.
     pub source: Value,
     /// Diffusion on meshes: the factor C of ∂u/∂t, positive: a number, an expression in x, y, z and u, values by tag, or a cell
-    /// field; 1 when absent. Of heat the density times the specific heat, with the thermal conductivity as `diffusion`.
+    /// field; 1 when absent. Of heat the density times the specific heat, with the thermal conductivity as `diffusion`. Of a form in
+    /// time a formula, of a vector also an array with the factor of each component, 0 of one without ∂u/∂t, or a matrix.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub capacity: Option<Value>,
     /// Diffusion: D, positive semidefinite: a number, an expression in x, y, z and, on meshes, t and u, or a symmetric
@@ -281,10 +282,11 @@ pub struct EquationSection {
     /// Diffusion: r, a number or an expression in x, y, z and, on meshes, t and u; 0 when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reaction: Option<Entry>,
-    /// Diffusion: u at the start, a number or an expression in x, y, z; 0 when absent. Reaction-diffusion with a coefficient
-    /// that depends on u, and a form: the first iterate, of all components.
+    /// Diffusion and a form in time: u at the start, a number or an expression in x, y, z; 0 when absent. Reaction-diffusion with a
+    /// coefficient that depends on u, and a steady form: the first iterate. Of a form with several components it is that of all, or an
+    /// array.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub initial: Option<Entry>,
+    pub initial: Option<Entries>,
     /// Elasticity: Young's modulus, positive: a number, an expression in x, y, z, values by tag, or a cell field.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub young: Option<Value>,

@@ -99,9 +99,13 @@ pub(super) fn place_and_condition() -> Value {
 /// The keys of `[equation]` that go with each kind of equation.
 pub(super) fn keys_of_kinds() -> Value {
     let is = |kind: &str| json!({ "properties": { "kind": { "const": kind } }, "required": ["kind"] });
-    let in_time = json!({ "capacity": false, "diffusion": false, "convection": false, "reaction": false });
+    let in_time = json!({ "diffusion": false, "convection": false, "reaction": false });
+    let in_time_or_form = json!({ "anyOf": [is("diffusion"), is("form")] });
+    let one = json!({ "initial": { "type": ["number", "string"] } });
     json!([
         { "if": is("diffusion"), "else": { "properties": in_time } },
+        { "if": in_time_or_form, "else": { "properties": { "capacity": false } } },
+        { "if": is("form"), "else": { "properties": one } },
         {
             "if": is("elasticity"),
             "then": { "required": ["young", "poisson"] },
@@ -142,7 +146,7 @@ pub(super) fn sections_of_kinds() -> Value {
         {
             "if": { "anyOf": [is("monodomain"), is("diffusion")] },
             "then": { "required": ["time"] },
-            "else": { "properties": { "time": false } },
+            "else": { "if": is("form"), "else": { "properties": { "time": false } } },
         },
     ])
 }

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use femtile_expression::Expression;
 use femtile_fem::{FemError, functionals};
-use femtile_solve::FormSolution;
+use femtile_solve::{FormSolution, SolveError};
 
 use crate::CaseError;
 use crate::functional::{Evaluated, Kind, Prepared, Ready};
@@ -11,10 +12,45 @@ use crate::functional::{Evaluated, Kind, Prepared, Ready};
 /// Evaluates the functionals; those of several components have their number behind the name, `name[0]`, `name[1]`, …, after that
 /// of a point. The energy is that of all components.
 pub(super) fn evaluate(prepared: &Prepared, solution: &FormSolution<'_>) -> Result<Evaluated, CaseError> {
-    let components: Vec<Vec<f64>> =
-        (0..solution.n_components()).map(|component| solution.component(component)).collect();
-    let has_fluxes = prepared.numbers.iter().any(|ready| matches!(ready.kind, Kind::Flux(_)));
-    let fluxes = if has_fluxes { solution.facet_fluxes()? } else { Vec::new() };
+    let components = components(solution);
+    let numbers = numbers(prepared, solution)?;
+    let dimension = solution.space().mesh().dimension();
+    let lines = prepared.lines.iter().map(|line| {
+        let of = |u: &Vec<f64>| functionals::along(solution.space(), u, line.from, line.to, line.n);
+        Ok(line.sampled(dimension, components.iter().map(of).collect::<Result<_, _>>()?))
+    });
+    let lines = lines.collect::<Result<_, FemError>>()?;
+    let citations = has_fluxes(prepared).then_some("carey1985").into_iter().collect();
+    Ok(Evaluated { numbers, lines, citations })
+}
+
+fn components(solution: &FormSolution<'_>) -> Vec<Vec<f64>> {
+    (0..solution.n_components()).map(|component| solution.component(component)).collect()
+}
+
+fn has_fluxes(prepared: &Prepared) -> bool {
+    prepared.numbers.iter().any(|ready| matches!(ready.kind, Kind::Flux(_)))
+}
+
+/// Returns the names of the numbers.
+pub(super) fn names(prepared: &Prepared) -> Vec<String> {
+    let of = |Ready { name, index, component, kind, .. }: &Ready| match kind {
+        Kind::Energy if *component > 0 => Vec::new(),
+        Kind::Energy => vec![name.clone()],
+        Kind::ValuesAt(points) => (0..points.len()).map(|i| format!("{name}[{i}]{index}")).collect(),
+        _ => vec![format!("{name}{index}")],
+    };
+    prepared.numbers.iter().flat_map(of).collect()
+}
+
+/// Evaluates the numbers.
+pub(super) fn numbers(
+    prepared: &Prepared,
+    solution: &FormSolution<'_>,
+) -> Result<BTreeMap<String, f64>, SolveError> {
+    let components = components(solution);
+    let fluxes = if has_fluxes(prepared) { solution.facet_fluxes()? } else { Vec::new() };
+    let at = |exact: &Expression| exact.at_time(solution.time());
     let mut numbers = BTreeMap::new();
     for Ready { name, index, component, kind, .. } in &prepared.numbers {
         let (space, u) = (solution.space(), components[*component].as_slice());
@@ -37,17 +73,11 @@ pub(super) fn evaluate(prepared: &Prepared, solution: &FormSolution<'_>) -> Resu
             Kind::Integral => functionals::integral(space, u),
             Kind::Mean => functionals::mean(space, u),
             Kind::ValueAt(point) => functionals::value_at(space, u, *point),
-            Kind::ErrorL2(exact) => functionals::error_l2(space, u, exact),
-            Kind::ErrorH1(exact) => functionals::error_h1(space, u, exact),
+            Kind::ErrorL2(exact) => functionals::error_l2(space, u, &at(exact)),
+            Kind::ErrorH1(exact) => functionals::error_h1(space, u, &at(exact)),
             Kind::Flux(facets) => functionals::sum_of_facets(&fluxes[*component], facets),
         };
         numbers.insert(format!("{name}{index}"), value?);
     }
-    let dimension = solution.space().mesh().dimension();
-    let lines = prepared.lines.iter().map(|line| {
-        let of = |u: &Vec<f64>| functionals::along(solution.space(), u, line.from, line.to, line.n);
-        Ok(line.sampled(dimension, components.iter().map(of).collect::<Result<_, _>>()?))
-    });
-    let lines = lines.collect::<Result<_, FemError>>()?;
-    Ok(Evaluated { numbers, lines, citations: has_fluxes.then_some("carey1985").into_iter().collect() })
+    Ok(numbers)
 }

@@ -1,9 +1,11 @@
-//! Runs a case of elasticity or of convection and diffusion: mesh, check, solve, results.
+//! Runs a case of elasticity, of convection and diffusion or of an equation of its own: mesh, check, solve, results.
 
 mod functional;
+mod in_time;
 mod report;
 mod settings;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use femtile_device::Cpu;
@@ -17,6 +19,7 @@ use crate::file_names::of_solution;
 use crate::functional::{Evaluated, prepare};
 use crate::memory::Hosted;
 use crate::output::{Results, vtu_options, write_results};
+use crate::transient::time_report;
 use crate::{Case, CaseError, Report, conditions, overlap};
 
 /// Runs the case; on several ranks each process has the whole mesh, and the first one writes.
@@ -36,17 +39,36 @@ pub(crate) fn run(
     let config = settings::solver_config(case, &problem)?;
     let functionals = prepare(case, &problem)?;
     warnings.extend_from_slice(&functionals.warnings);
-    let solution = problem.solve(cpu, &config, opening, stages)?;
+    let (solution, recorded) = match case.file.time {
+        None => (problem.solve(cpu, &config, opening, stages)?, None),
+        Some(_) => {
+            let by = (cpu, &config, opening);
+            let (solution, outcome, series) =
+                in_time::advance(case, (&mesh, &problem), &functionals, by, stages)?;
+            (solution, Some((outcome, series)))
+        }
+    };
     stages.begin(Stage::Write)?;
     warnings.extend_from_slice(solution.warnings());
     let Evaluated { numbers, lines, citations } = functional::evaluate(&functionals, &solution)?;
+    let (mut animation, mut time, mut files) = (Animation::default(), None, BTreeMap::new());
+    if let Some((outcome, mut series)) = recorded {
+        let seconds = stages.timings().solve;
+        time = Some(time_report(case, &outcome, solution.u().len(), seconds));
+        animation = series.take_animation();
+        let (written, missing) = series.finish()?;
+        files = written;
+        warnings.extend(missing);
+    }
     let mut report = report::of_solution(&checked, &solution, (numbers, warnings))?;
+    report.time = time;
+    report.files.extend(files);
     report.citations.extend(citations.into_iter().map(Into::into));
     let data = case.deliver(|| solution.data())?;
     let exhibit = data.map(|data| {
         let facets = |place: &str| problem.facets(place, &[]).ok().map(|selected| selected.facets);
         let conditions = conditions::with_facets(case, (&mesh, &checked.boundary), &facets);
-        Exhibit { data, animation: Animation::default(), conditions }
+        Exhibit { data, animation, conditions }
     });
     let write = |folder: &Path| {
         let vtu = case.file.output.vtu;

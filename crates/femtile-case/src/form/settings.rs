@@ -13,7 +13,7 @@ use femtile_solve::{
 };
 
 use crate::file::{
-    AxesName, BoundarySection, ComponentsName, ContinuationSection, Entry, EquationKind, PlaneName,
+    AxesName, BoundarySection, ComponentsName, ContinuationSection, Entries, Entry, EquationKind, PlaneName,
     UnknownSection, Value as Given,
 };
 use crate::place::has_key;
@@ -59,8 +59,13 @@ pub(super) fn problem<'m>(
     if let Some(ContinuationSection { steps, max_halvings }) = case.file.continuation {
         problem = problem.continuation(Continuation { steps, max_halvings });
     }
-    if let Some(initial) = &case.file.equation.initial {
-        problem.initial(&vec![value(initial); problem.n_components()])?;
+    if case.file.time.is_some() {
+        problem = problem.in_time();
+    }
+    match &case.file.equation.initial {
+        None => {}
+        Some(Entries::All(initial)) => problem.initial(&vec![value(initial); problem.n_components()])?,
+        Some(Entries::Each(initial)) => problem.initial(&values(initial))?,
     }
     match kind {
         EquationKind::Elasticity => elasticity(case, &mut problem)?,
@@ -103,19 +108,6 @@ fn text(case: &Case, mesh: &Mesh) -> EquationText {
         _ => CoefficientShape::Scalar,
     };
     let parameter = |value| Parameter { shape: shape(value), default: None };
-    let source = match &equation.source {
-        Given::Number(0.0) => Formulas::None,
-        Given::Number(number) => Formulas::One(number.to_string()),
-        Given::Text(text) => Formulas::One(text.clone()),
-        Given::Components(entries) => {
-            let entries = entries.iter().map(|entry| match entry {
-                Entry::Number(number) => number.to_string(),
-                Entry::Text(text) => format!("({text})"),
-            });
-            Formulas::One(format!("[{}]", entries.collect::<Vec<_>>().join(", ")))
-        }
-        _ => Formulas::None,
-    };
     EquationText {
         unknown: case.file.unknown.iter().map(|(name, section)| (name.clone(), unknown(section))).collect(),
         coefficients: equation
@@ -127,10 +119,31 @@ fn text(case: &Case, mesh: &Mesh) -> EquationText {
         cells: CellTerms {
             energy: equation.energy.clone(),
             flux: equation.flux.as_deref().map_or(Formulas::None, Into::into),
-            source,
-            ..CellTerms::default()
+            source: formulas(Some(&equation.source).filter(|source| **source != Given::Number(0.0))),
+            capacity: formulas(equation.capacity.as_ref()),
         },
         ..EquationText::default()
+    }
+}
+
+/// Returns a number, a formula or an array of them as a formula.
+fn formulas(value: Option<&Given>) -> Formulas {
+    let array = |entries: &[Entry]| {
+        let entries = entries.iter().map(|entry| match entry {
+            Entry::Number(number) => number.to_string(),
+            Entry::Text(text) => format!("({text})"),
+        });
+        format!("[{}]", entries.collect::<Vec<_>>().join(", "))
+    };
+    match value {
+        Some(Given::Number(number)) => Formulas::One(number.to_string()),
+        Some(Given::Text(text)) => Formulas::One(text.clone()),
+        Some(Given::Components(entries)) => Formulas::One(array(entries)),
+        Some(Given::Tensor(rows)) => {
+            let rows: Vec<String> = rows.iter().map(|row| array(row)).collect();
+            Formulas::One(format!("[{}]", rows.join(", ")))
+        }
+        _ => Formulas::None,
     }
 }
 

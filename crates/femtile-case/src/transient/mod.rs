@@ -2,7 +2,7 @@
 
 mod placed;
 mod recorder;
-mod settings;
+pub(crate) mod settings;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -23,6 +23,7 @@ use crate::output::Results;
 use crate::series::Series;
 use crate::settings::begun_on;
 use crate::{Case, CaseError, Report, TimeReport, conditions, output, overlap, pieces};
+pub(crate) use placed::placed;
 use recorder::Recorder;
 
 /// Runs a case on the mesh of this rank, which was checked.
@@ -52,7 +53,7 @@ pub(crate) fn run(
     let transient = transient.frames(series.times().iter().copied());
     let mut recorder = Recorder { functionals: &functionals, series };
     let done = transient.run(problem, (cpu, opened), config, &mut recorder, stages);
-    let done = done.map_err(|error| placed::placed(case, error))?;
+    let done = done.map_err(|error| placed(case, error))?;
     stages.begin(Stage::Write)?;
     finish(case, &checked, (done, warnings), recorder, stages)
 }
@@ -101,7 +102,7 @@ fn on_parts(
         None => &mut (),
     };
     let done = transient.run_on_parts(problem, whole, (cpu, opened), config, observer, stages);
-    let done = done.map_err(|error| placed::placed(case, error))?;
+    let done = done.map_err(|error| placed(case, error))?;
     stages.begin(Stage::Write)?;
     match recorder {
         Some(recorder) => finish(case, &checked, (done, warnings), recorder, stages),
@@ -183,7 +184,8 @@ fn report(
     Ok(report)
 }
 
-fn time_report(case: &Case, outcome: &Outcome, n: usize, seconds: f64) -> TimeReport {
+/// Describes a run that took some seconds, of n unknowns.
+pub(crate) fn time_report(case: &Case, outcome: &Outcome, n: usize, seconds: f64) -> TimeReport {
     let start = case.file.time.as_ref().map_or(0.0, |time| time.start);
     let per_step = seconds / outcome.steps.max(1) as f64;
     TimeReport {

@@ -6,7 +6,7 @@ use femtile_time::TimeError;
 use crate::{Case, CaseError};
 
 /// Gives an error about steps its place in the case file.
-pub(super) fn placed(case: &Case, error: SolveError) -> CaseError {
+pub(crate) fn placed(case: &Case, error: SolveError) -> CaseError {
     match error {
         SolveError::Time(TimeError::Setting { field, message }) => {
             let key = match field {

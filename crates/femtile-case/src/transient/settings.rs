@@ -1,16 +1,17 @@
 //! From the sections of a case file to the run that the library carries out.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use femtile_mesh::Mesh;
-use femtile_solve::{CheckpointInterval, Poisson, Transient};
+use femtile_solve::{CheckpointInterval, MassMatrix, Poisson, TimeStepping, Transient};
 use femtile_time::implicit::{Checkpoint, Scheme, Steps, Tolerance};
 
 use crate::file::{Entry, TimeMethod, TimeSection, Value};
 use crate::{Case, CaseError, restart};
 
 /// Returns the scheme of a case.
-pub(super) fn scheme(case: &Case) -> Scheme {
+pub(crate) fn scheme(case: &Case) -> Scheme {
     match case.file.time.as_ref().map(|time| time.method) {
         Some(TimeMethod::ImplicitEuler) => Scheme::ImplicitEuler,
         Some(TimeMethod::Sdirk2) => Scheme::Sdirk2,
@@ -35,23 +36,26 @@ pub(super) fn transient<'m>(
     };
     let problem = case.stated(begun, [&diffusion, &lambda])?;
     let capacity = equation.capacity.clone().unwrap_or(Value::Number(1.0));
-    let mut transient = Transient::new(problem, &case.initial()).capacity(&capacity).scheme(scheme(case));
-    if let Some(time) = &case.file.time {
-        transient = transient.times(time.start, time.end).steps(steps(time)).mass(time.mass.into());
-        if let Some(section) = &time.checkpoint {
-            let interval = match (section.steps, section.minutes) {
-                (Some(steps), _) => CheckpointInterval::Steps(steps),
-                (None, minutes) => {
-                    CheckpointInterval::Time(Duration::from_secs_f64(60.0 * minutes.unwrap_or(1.0)))
-                }
-            };
-            transient = transient.checkpoints(interval, fingerprint);
-        }
-    }
-    Ok(match resumed {
-        Some(checkpoint) => transient.resume(checkpoint),
-        None => transient,
-    })
+    let mass = case.file.time.as_ref().map_or_else(MassMatrix::default, |time| time.mass.into());
+    let transient = Transient::new(problem, &case.initial()).capacity(&capacity).mass(mass);
+    Ok(transient.stepping(stepping(case, fingerprint, resumed)))
+}
+
+/// Returns how the time of a case is divided, except its frames.
+pub(crate) fn stepping(case: &Case, fingerprint: [u8; 32], resumed: Option<Checkpoint>) -> TimeStepping {
+    let stepping =
+        TimeStepping { scheme: scheme(case), resume: resumed.map(Arc::new), ..TimeStepping::default() };
+    let Some(time) = &case.file.time else { return stepping };
+    let checkpoints = time.checkpoint.as_ref().map(|section| {
+        let interval = match (section.steps, section.minutes) {
+            (Some(steps), _) => CheckpointInterval::Steps(steps),
+            (None, minutes) => {
+                CheckpointInterval::Time(Duration::from_secs_f64(60.0 * minutes.unwrap_or(1.0)))
+            }
+        };
+        (interval, fingerprint)
+    });
+    TimeStepping { start: time.start, end: time.end, steps: steps(time), checkpoints, ..stepping }
 }
 
 /// Returns what to say of a diffusion that differs between tags without a capacity, which of heat is the diffusivity by mistake.
@@ -86,9 +90,9 @@ fn steps(time: &TimeSection) -> Steps {
 }
 
 /// Returns hashes of all that a checkpoint depends on: all of the case but its end, its output and the device.
-pub(super) fn fingerprint(case: &Case, mesh: &Mesh) -> [u8; 32] {
+pub(crate) fn fingerprint(case: &Case, mesh: &Mesh) -> [u8; 32] {
     let (file, solver) = (&case.file, &case.file.solver);
-    let problem = (&file.equation, &file.boundary, &file.space, &file.region);
+    let problem = (&file.unknown, &file.equation, &file.boundary, &file.space, &file.region);
     let in_time = file.time.as_ref().map(|time| {
         let tolerances = (time.tolerance, time.absolute_tolerance);
         (time.method, time.start, tolerances, time.mass)
@@ -98,7 +102,7 @@ pub(super) fn fingerprint(case: &Case, mesh: &Mesh) -> [u8; 32] {
 }
 
 /// Reads the checkpoint of a restarted case.
-pub(super) fn checkpoint(case: &Case, fingerprint: [u8; 32]) -> Result<Option<Checkpoint>, CaseError> {
+pub(crate) fn checkpoint(case: &Case, fingerprint: [u8; 32]) -> Result<Option<Checkpoint>, CaseError> {
     let others = [
         "another equation, boundary or space",
         "another method, start or tolerance in time or of the solver",

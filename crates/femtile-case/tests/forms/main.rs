@@ -2,6 +2,7 @@
 
 mod convection;
 mod elasticity;
+mod in_time;
 mod own;
 mod ranks;
 mod refusals;

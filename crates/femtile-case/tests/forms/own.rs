@@ -161,7 +161,7 @@ fn mistakes_are_named_with_their_place() {
         (
             "kind = \"form\"\n",
             "kind = \"form\"\nyoung = 3\n",
-            "equation.young: belongs to other equations; form has `constants`, `define`, `energy`, `flux`, `source` and `initial`",
+            "equation.young: belongs to other equations; form has `constants`, `define`, `energy`, `flux`, `source`, `capacity` and `initial`",
         ),
         ("flux = \"-normal\"", "traction = [1, 0]", "boundary[1].traction: form has `dirichlet` and `flux`"),
         ("kind = \"form\"", "kind = \"elasticity\"", "unknown: belongs to `kind = \"form\"`"),

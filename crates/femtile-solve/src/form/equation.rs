@@ -1,4 +1,6 @@
-//! A nonlinear form at a time, as an equation for Newton's method.
+//! A form at a time, or in a stage of a run in time, as an equation for Newton's method.
+
+use std::borrow::Cow;
 
 use femtile_device::Buffer;
 use femtile_fem::FemError;
@@ -9,7 +11,9 @@ use femtile_linalg::{LinalgError, LinearOperator};
 use femtile_operator::State;
 use femtile_space::LinearConstraints;
 
-use super::rank_form::{CellMatrix, RankForm};
+use super::evaluation::{At, Evaluate, Evaluation};
+use super::rank_form::RankForm;
+use super::stage::{FormStage, Making};
 use super::taylor;
 use crate::nonlinear::{LARGEST_ROUNDING, Solved, TangentSolver};
 use crate::ranks::RankDevice;
@@ -21,21 +25,36 @@ const PREDICTION: f64 = 1e-3;
 
 /// A nonlinear form at a time on a rank. Functions are collective.
 ///
-/// The equation is $-r(u) = 0$ at the unknowns without Dirichlet values, with the tangent $A(u) = r'(u)$.
+/// The equation is $-r(u) = 0$ at the unknowns without Dirichlet values, with the tangent $A(u) = r'(u)$. In a stage of a run in
+/// time r has the rate $\dot u = a u - b$ as well, and the equation is $d - r(u, \dot u) = 0$ with
+/// $A = \partial r/\partial u + a\,\partial r/\partial\dot u$.
 pub(super) struct FormEquation<'a, D: RankDevice> {
-    form: &'a RankForm<'a, D>,
+    pub(super) form: &'a RankForm<'a, D>,
     time: f64,
-    /// The Dirichlet values at that time.
+    /// The Dirichlet values at that time, of the unknowns of the cells.
     given: LinearConstraints,
-    /// The last function, at the unknowns of the cells.
-    at: Vec<f64>,
-    /// $-r$ there.
-    residual: Buffer<f64, D>,
+    /// The stage of a run in time.
+    pub(super) stage: Option<FormStage<D>>,
+    is_linear: bool,
+    /// Whether entries of the tangent depend on t.
+    is_tangent_in_time: bool,
+    /// The last function.
+    at: Buffer<f64, D>,
+    /// Its rate, in a stage.
+    rate: Option<Buffer<f64, D>>,
+    /// $d - r$ there.
+    pub(super) residual: Buffer<f64, D>,
     /// The norm of the terms of the residual, $\max(\|A u - r\|, \|A u\|)$.
     terms: f64,
-    cells: CellMatrix,
-    /// None unless it is the tangent at the last function.
+    evaluation: Box<dyn Evaluation<D> + 'a>,
+    /// The tangent at the function of the last correction.
     tangent: Option<Box<dyn LinearOperator<f64, D>>>,
+    /// Whether that is the tangent at the last function.
+    is_tangent_there: bool,
+    /// Where the preconditioner that is kept was made, in a run in time.
+    pub(super) made: Option<Making>,
+    /// Shift and time of the last tangent.
+    filled_at: [f64; 2],
     is_symmetric: bool,
     pub linear: TangentSolver<D>,
     /// The last reason why the residual or the tangent has no value at a function, on the ranks that have one.
@@ -51,8 +70,8 @@ pub(super) struct FormEquation<'a, D: RankDevice> {
 enum Refusal {
     /// The error that names the place.
     Error(SolveError),
-    /// The function, whose residual has a place that is not yet known.
-    Function(Vec<f64>),
+    /// The function and its rate at the unknowns of the cells; the place is not yet known.
+    Function([Vec<f64>; 2]),
 }
 
 impl<'a, D: RankDevice> FormEquation<'a, D> {
@@ -60,18 +79,25 @@ impl<'a, D: RankDevice> FormEquation<'a, D> {
     pub fn new(
         form: &'a RankForm<'a, D>,
         is_symmetric: bool,
-        config: &SolverConfig,
+        (config, evaluate): (&SolverConfig, Evaluate<D>),
         is_interrupted: IsInterrupted<'a>,
     ) -> Result<Self, SolveError> {
         Ok(Self {
             form,
             time: f64::NAN,
             given: LinearConstraints::none(0),
-            at: Vec::new(),
+            stage: None,
+            is_linear: form.is_linear()?,
+            is_tangent_in_time: form.is_tangent_in_time()?,
+            at: form.owned(&vec![0.0; form.n_of_cells()])?,
+            rate: None,
             residual: form.owned(&vec![0.0; form.n_of_cells()])?,
             terms: 0.0,
-            cells: CellMatrix::new(form.cpu)?,
+            evaluation: evaluate(form)?,
             tangent: None,
+            is_tangent_there: false,
+            made: None,
+            filled_at: [f64::NAN; 2],
             is_symmetric,
             linear: TangentSolver::new(config, is_symmetric),
             refusal: None,
@@ -85,7 +111,7 @@ impl<'a, D: RankDevice> FormEquation<'a, D> {
     pub fn bring_time(&mut self, time: f64, given: &LinearConstraints) -> Result<(), SolveError> {
         self.given = agreed(&self.form.comm, self.form.constraints(given))?;
         (self.time, self.refusal, self.is_tangent_refused) = (time, None, false);
-        Ok(())
+        self.evaluation.bring_time(time, &self.given)
     }
 
     /// Puts the Dirichlet values g into `u`: with the change along the tangent at u that they ask for,
@@ -94,15 +120,13 @@ impl<'a, D: RankDevice> FormEquation<'a, D> {
     ///
     /// if the residual is smaller with it, else alone. Returns the iterations of the linear solve.
     pub fn begin(&mut self, u: &mut Buffer<f64, D>) -> Result<usize, SolveError> {
-        let before = self.form.with_ghosts(u.host_view().map_err(LinalgError::from)?)?.into_owned();
-        let mut jump = before.clone();
-        self.given.impose(&mut jump);
-        let plain = self.form.owned(&jump)?;
-        jump.iter_mut().zip(&before).for_each(|(jump, before)| *jump -= before);
-        if !self.form.comm.any([jump.iter().any(|jump| *jump != 0.0)])?[0] {
+        let plain = self.evaluation.with_dirichlet_values(u)?;
+        let mut jump = self.copied(&plain)?;
+        self.form.device.axpby(&mut jump, -1.0, u, 1.0)?;
+        if self.form.norm(&jump)? == 0.0 {
             return Ok(0);
         }
-        let Some(iterations) = self.predict(u, before, &jump)? else {
+        let Some(iterations) = self.predict(u, &jump)? else {
             self.refusal = None;
             *u = plain;
             return Ok(0);
@@ -117,19 +141,17 @@ impl<'a, D: RankDevice> FormEquation<'a, D> {
         Ok(iterations)
     }
 
-    /// Adds to `u` a change of its Dirichlet values and that of the tangent, if it has one; returns the iterations. `at` are the
-    /// values of u at the unknowns of the cells.
+    /// Adds to `u` a change of its Dirichlet values and that of the tangent, if it has one; returns the iterations.
     fn predict(
         &mut self,
         u: &mut Buffer<f64, D>,
-        at: Vec<f64>,
-        jump: &[f64],
+        jump: &Buffer<f64, D>,
     ) -> Result<Option<usize>, SolveError> {
-        (self.at, self.tangent) = (at, None);
-        let terms = self.terms_along(jump);
-        let Some([r, product]) = self.accepted(terms)? else { return Ok(None) };
-        let sum: Vec<f64> = r.iter().zip(&product).map(|(r, product)| -(r + product)).collect();
-        self.residual = self.form.owned(&sum)?;
+        self.move_to(u)?;
+        let products = self.evaluation.products(&self.place(), jump);
+        let Some([mut r, product]) = self.accepted(products)? else { return Ok(None) };
+        self.form.device.axpby(&mut r, -1.0, &product, -1.0)?;
+        self.residual = r;
         if !self.fill_tangent()? {
             self.is_tangent_refused = false;
             return Ok(None);
@@ -142,56 +164,66 @@ impl<'a, D: RankDevice> FormEquation<'a, D> {
             return Ok(None);
         }
         device.axpby(u, 1.0, &delta, 1.0)?;
-        device.axpby(u, 1.0, &self.form.owned(jump)?, 1.0)?;
+        *u = self.evaluation.with_dirichlet_values(u)?;
         Ok(Some(solved.iterations))
     }
 
-    /// Returns r and the product of A with a direction at the last function, both zero at Dirichlet unknowns; none if r has no
-    /// value on the cells of the rank.
-    fn terms_along(&self, direction: &[f64]) -> Result<Option<[Vec<f64>; 2]>, SolveError> {
-        let mut terms = [vec![0.0; self.at.len()], vec![0.0; self.at.len()]];
-        if let Some(operator) = &self.form.operator {
-            if !operator.residual_is_finite(&self.state(), &mut terms[0])? {
-                return Ok(None);
-            }
-            operator.apply(&self.state(), direction, &mut terms[1])?;
-            terms.iter_mut().for_each(|term| self.given.distribute_transpose(term));
-        }
-        Ok(Some(terms))
+    pub(super) fn copied(&self, v: &Buffer<f64, D>) -> Result<Buffer<f64, D>, LinalgError> {
+        let mut copy = Buffer::zeros(self.form.device, v.len())?;
+        self.form.device.copy(&mut copy, v)?;
+        Ok(copy)
     }
 
-    fn state(&self) -> State<'_> {
-        State { time: self.time, ..State::of(&self.at) }
+    /// Takes a function.
+    fn move_to(&mut self, u: &Buffer<f64, D>) -> Result<(), LinalgError> {
+        let [shift, time] = self.filled_at;
+        let is_same = shift == self.shift() && (time == self.time || !self.is_tangent_in_time);
+        self.is_tangent_there &= self.is_linear && is_same;
+        self.rate = self.stage.as_ref().map(|stage| stage.rate(u)).transpose()?;
+        self.at = self.copied(u)?;
+        Ok(())
+    }
+
+    fn shift(&self) -> f64 {
+        self.stage.as_ref().map_or(0.0, |stage| stage.shift)
+    }
+
+    /// Returns the last function with its rate.
+    fn place(&self) -> At<'_, D> {
+        At { u: &self.at, rate: self.rate.as_ref(), shift: self.shift() }
     }
 
     /// Assembles the tangent at the last function; returns whether it has a value there.
     fn fill_tangent(&mut self) -> Result<bool, SolveError> {
-        if self.tangent.is_some() {
+        if self.is_tangent_there {
             return Ok(true);
         }
-        let state = State { time: self.time, ..State::of(&self.at) };
-        let filled = self.cells.fill(self.form, &state, &self.given).map(Some);
+        self.tangent = None;
+        let (shift, time) = (self.shift(), self.time);
+        let at = At { u: &self.at, rate: self.rate.as_ref(), shift };
+        let filled = self.evaluation.assemble(&at).map(Some);
         if self.accepted(filled)?.is_none() {
             self.is_tangent_refused = true;
             return Ok(false);
         }
-        let brought = self.cells.operator(self.form).map_err(SolveError::from);
-        self.tangent = Some(agreed(&self.form.comm, brought)?);
-        self.n_tangents += 1;
+        let brought = self.evaluation.operator();
+        (self.tangent, self.filled_at) = (Some(agreed(&self.form.comm, brought)?), [shift, time]);
+        (self.is_tangent_there, self.n_tangents) = (true, self.n_tangents + 1);
         Ok(true)
     }
 
     /// Returns a result; none, on all ranks, if one of them has none or an integrand without a value, which is kept as refusal.
     fn accepted<R>(&mut self, result: Result<Option<R>, SolveError>) -> Result<Option<R>, SolveError> {
         let (result, refusal) = match result.map_err(|error| self.form.in_global_numbers(error)) {
-            Err(error) if is_of_values(&error) => (Ok(None), Some(Refusal::Error(error))),
-            Ok(None) => (Ok(None), Some(Refusal::Function(self.at.clone()))),
+            Err(error) if is_of_values(&error) => (Ok(None), Some(Some(error))),
+            Ok(None) => (Ok(None), Some(None)),
             other => (other, None),
         };
         let found = agreed(&self.form.comm, result)?;
         let [is_refused] = self.form.comm.any([refusal.is_some()])?;
         if is_refused {
-            self.refusal = refusal;
+            let at = self.place().of_cells(self.form)?.map(Cow::into_owned);
+            self.refusal = refusal.map(|error| error.map_or(Refusal::Function(at), Refusal::Error));
             return Ok(None);
         }
         Ok(found)
@@ -201,9 +233,9 @@ impl<'a, D: RankDevice> FormEquation<'a, D> {
     fn take_refusal(&mut self) -> Option<SolveError> {
         match self.refusal.take()? {
             Refusal::Error(error) => Some(error),
-            Refusal::Function(u) => {
+            Refusal::Function([u, rate]) => {
                 let operator = self.form.operator.as_ref()?;
-                let state = State { time: self.time, ..State::of(&u) };
+                let state = State { u: &u, rate: &rate, time: self.time, shift: self.shift() };
                 let error = operator.residual(&state, &mut vec![0.0; u.len()]).err()?;
                 Some(self.form.in_global_numbers(error.into()))
             }
@@ -212,9 +244,16 @@ impl<'a, D: RankDevice> FormEquation<'a, D> {
 
     /// Makes a preconditioner; of a matrix that is not positive definite the diagonal for GMRES, if `may_change_method`.
     fn make_preconditioner(&mut self, may_change_method: bool) -> Result<bool, SolveError> {
-        let (form, cells, is_symmetric) = (self.form, &self.cells, self.is_symmetric);
-        let make = |linear: &mut TangentSolver<D>| {
-            linear.make(|config, warnings| cells.preconditioning(form, is_symmetric, config, warnings))
+        self.made = match &self.stage {
+            Some(FormStage { shift, history, .. }) if self.linear.keeps_preconditioners() => {
+                let [history, u] = [history, &self.at].map(|v| v.to_host().map_err(LinalgError::from));
+                Some(Making { shift: *shift, time: self.time, history: history?, u: u? })
+            }
+            _ => None,
+        };
+        let (evaluation, is_symmetric) = (&mut self.evaluation, self.is_symmetric);
+        let mut make = |linear: &mut TangentSolver<D>| {
+            linear.make(|config, warnings| evaluation.preconditioning(is_symmetric, config, warnings))
         };
         match make(&mut self.linear) {
             Err(error) if self.form.is_of_definiteness(&error) && !may_change_method => Ok(false),
@@ -253,13 +292,42 @@ impl<'a, D: RankDevice> FormEquation<'a, D> {
         }
     }
 
+    /// Makes the preconditioner again that was made at a function in the stage.
+    pub(super) fn make_again(&mut self, time: f64, u: &Buffer<f64, D>) -> Result<(), SolveError> {
+        self.time = time;
+        self.move_to(u)?;
+        if self.fill_tangent()? {
+            self.make_preconditioner(true)?;
+        }
+        Ok(())
+    }
+
+    /// Forgets why a residual had no value.
+    pub(super) fn forget_refusal(&mut self) {
+        (self.refusal, self.is_tangent_refused) = (None, false);
+    }
+
+    /// Puts the Dirichlet values into `u`.
+    pub fn impose(&self, u: &mut Buffer<f64, D>) -> Result<(), SolveError> {
+        *u = self.evaluation.with_dirichlet_values(u)?;
+        Ok(())
+    }
+
+    /// Sets entries at unknowns with Dirichlet values to zero.
+    pub fn clear_given(&self, v: &mut Buffer<f64, D>) -> Result<(), SolveError> {
+        *v = self.evaluation.free(v)?;
+        Ok(())
+    }
+
     /// Checks that the tangent at a function is the derivative of the residual.
     pub fn check_tangent(&mut self, u: &Buffer<f64, D>) -> Result<(), SolveError> {
         if !self.residual(u)?.norm.is_finite() {
             return Ok(());
         }
+        let [u, rate] = self.place().of_cells(self.form)?;
+        let state = State { u: &u, rate: &rate, time: self.time, shift: self.shift() };
         let checked = match &self.form.operator {
-            Some(operator) => taylor::check(operator, &self.state(), &self.given),
+            Some(operator) => taylor::check(operator, &state, &self.given),
             None => Ok(()),
         };
         agreed(&self.form.comm, checked)
@@ -323,22 +391,23 @@ impl<D: RankDevice> NonlinearEquation<D> for FormEquation<'_, D> {
     type Error = SolveError;
 
     fn residual(&mut self, u: &Buffer<f64, D>) -> Result<ResidualNorm, SolveError> {
-        self.tangent = None;
-        self.at = self.form.with_ghosts(u.host_view().map_err(LinalgError::from)?)?.into_owned();
-        let mut free = self.at.clone();
-        self.given.distribute(&mut free);
-        let terms = self.terms_along(&free);
-        let Some([mut r, product]) = self.accepted(terms)? else {
+        self.move_to(u)?;
+        let free = self.evaluation.free(u)?;
+        let products = self.evaluation.products(&self.place(), &free);
+        let Some([mut r, mut product]) = self.accepted(products)? else {
             return Ok(ResidualNorm { norm: f64::NAN, size: f64::NAN });
         };
-        r.iter_mut().for_each(|r| *r = -*r);
         let form = self.form;
-        self.residual = form.owned(&r)?;
-        let mut product = form.owned(&product)?;
+        form.device.axpby(&mut r, 0.0, &product, -1.0)?;
+        if let Some(defect) = self.stage.as_ref().and_then(|stage| stage.defect.as_ref()) {
+            form.device.axpby(&mut r, 1.0, defect, 1.0)?;
+        }
+        self.residual = r;
         let of_product = form.norm(&product)?;
         form.device.axpby(&mut product, 1.0, &self.residual, 1.0)?;
         self.terms = form.norm(&product)?.max(of_product);
-        Ok(ResidualNorm { norm: form.norm(&self.residual)?, size: self.terms })
+        let size = self.stage.as_ref().map_or(self.terms, |stage| stage.size(self.terms));
+        Ok(ResidualNorm { norm: form.norm(&self.residual)?, size })
     }
 
     fn rounding(&mut self, u: &Buffer<f64, D>, at: ResidualNorm) -> Result<f64, SolveError> {
@@ -348,11 +417,9 @@ impl<D: RankDevice> NonlinearEquation<D> for FormEquation<'_, D> {
         let (device, n) = (self.form.device, u.len());
         let mut signed = Buffer::zeros(device, n).map_err(LinalgError::from)?;
         device.scale_by(&mut signed, &rounding::signs(device, n)?, u)?;
-        let mut signed = self.form.with_ghosts(signed.host_view().map_err(LinalgError::from)?)?.into_owned();
-        self.given.distribute(&mut signed);
-        let terms = self.terms_along(&signed);
-        let Some([_, product]) = self.accepted(terms)? else { return Ok(0.0) };
-        Ok(rounding::of_terms(self.form.norm(&self.form.owned(&product)?)?.max(self.terms)))
+        let products = self.evaluation.products(&self.place(), &self.evaluation.free(&signed)?);
+        let Some([_, product]) = self.accepted(products)? else { return Ok(0.0) };
+        Ok(rounding::of_terms(self.form.norm(&product)?.max(self.terms)))
     }
 
     fn correction(
@@ -366,7 +433,23 @@ impl<D: RankDevice> NonlinearEquation<D> for FormEquation<'_, D> {
         }
     }
 
+    fn simplified_correction(
+        &mut self,
+        delta: &mut Buffer<f64, D>,
+        tolerance: f64,
+    ) -> Result<Option<CorrectionOutcome>, SolveError> {
+        // A restart of a run in time makes the preconditioner again, at the function of a correction.
+        if self.stage.is_some() {
+            return Ok(None);
+        }
+        self.solve(delta, tolerance, false).map(Some)
+    }
+
     fn norm(&self, v: &Buffer<f64, D>) -> Result<f64, SolveError> {
         Ok(self.form.norm(v)?)
+    }
+
+    fn is_linear(&self) -> bool {
+        self.is_linear
     }
 }

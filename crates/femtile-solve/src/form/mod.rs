@@ -5,13 +5,15 @@
 //! it.
 //!
 //! [`solve`] has linear forms, [`newton`] the others: an [`equation`] is one at a time t, a [`rank_form`] its cells on a rank with
-//! the matrix of its tangent.
+//! the matrix of its tangent. [`in_time`] has runs in time, whose [`stages`] are equations with a rate ([`stage`]).
 
 mod continuation;
 mod diffusion;
 mod equation;
+mod evaluation;
 mod functionals;
 mod given;
+mod in_time;
 mod kernel;
 mod newton;
 mod on_ranks;
@@ -21,10 +23,13 @@ mod problem;
 mod rank_form;
 mod solution;
 mod solve;
+mod stage;
+mod stages;
 mod stress;
 mod taylor;
 
 pub use continuation::{Continuation, LoadStep};
+pub use in_time::FormObserver;
 pub use problem::FormProblem;
 pub use solution::FormSolution;
 pub use stress::Stress;

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 
 use femtile_comm::Comm;
 use femtile_device::cuda::Opening;
-use femtile_device::{Buffer, Cpu, Cuda};
+use femtile_device::{Buffer, Cpu};
 use femtile_linalg::LinalgError;
 use femtile_linalg::krylov::cg::CgOutcome;
 use femtile_linalg::newton::{NewtonOutcome, NewtonStop};
@@ -13,6 +13,7 @@ use femtile_operator::{CpuOperator, DiscreteForm};
 
 use super::continuation::{LoadStep, Walk};
 use super::equation::FormEquation;
+use super::evaluation::{Evaluate, on_gpu, on_host};
 use super::kernel::places;
 use super::on_ranks::Known;
 use super::rank_form::RankForm;
@@ -77,7 +78,7 @@ impl Known<'_, '_> {
         let mut warnings = Vec::new();
         if let Chosen::Cuda(gpu) = &device {
             let gpu = config.device.with_overflow(gpu);
-            match self.newton_on((&gpu, Some(&gpu)), cpu, (config, &reason), stages) {
+            match self.newton_on((&gpu, on_gpu), cpu, (config, &reason), stages) {
                 Err(error) if config.device == DeviceChoice::Auto && error.is_device_trouble() => {
                     reason = error.to_string();
                     warnings.push(format!("solved on the CPU: {reason}"));
@@ -85,14 +86,14 @@ impl Known<'_, '_> {
                 done => return done,
             }
         }
-        let mut solved = self.newton_on((cpu, None), cpu, (config, &reason), stages)?;
+        let mut solved = self.newton_on((cpu, on_host), cpu, (config, &reason), stages)?;
         solved.warnings.splice(0..0, warnings);
         Ok(solved)
     }
 
     fn newton_on<D: RankDevice>(
         &self,
-        (device, gpu): (&D, Option<&Cuda>),
+        (device, evaluate): (&D, Evaluate<D>),
         cpu: &Cpu,
         (config, reason): (&SolverConfig, &str),
         stages: &mut Stages<'_>,
@@ -102,8 +103,8 @@ impl Known<'_, '_> {
         let all: Vec<u32> = (0..constraints.n_dofs() as u32).collect();
         let near_nullspace = takes_motions(config, form, motions).then(|| motions.rows_of(&all, constraints));
         let (operator, comm) = (Some(operator), Comm::alone());
-        let on_rank = RankForm { device, comm, cpu, gpu, operator, part: None, near_nullspace };
-        let mut found = self.converge(&on_rank, config, stages)?;
+        let on_rank = RankForm { device, comm, cpu, operator, part: None, near_nullspace };
+        let mut found = self.converge(&on_rank, (config, evaluate), stages)?;
         let by = SolvedBy::new((device, reason), found.parts.clone(), &found.config);
         let u = std::mem::take(&mut found.u);
         Ok(found.into_solved(u, by))
@@ -116,14 +117,14 @@ impl Known<'_, '_> {
     pub fn converge<D: RankDevice>(
         &self,
         form: &RankForm<'_, D>,
-        config: &SolverConfig,
+        (config, evaluate): (&SolverConfig, Evaluate<D>),
         stages: &mut Stages<'_>,
     ) -> Result<Converged, SolveError> {
         let Self { problem, space, constraints, .. } = *self;
         stages.begin(Stage::Solve)?;
         let progress = Mutex::new(stages.progress());
         let is_interrupted = || Shared(&progress).is_interrupted();
-        let mut equation = FormEquation::new(form, self.is_symmetric, config, &is_interrupted)?;
+        let mut equation = FormEquation::new(form, self.is_symmetric, (config, evaluate), &is_interrupted)?;
         let mut u = form.of_whole(&problem.initial_values(space)?)?;
         let mut walk = Walk::new(problem.continuation);
         let (mut load_steps, mut n_linear, mut iterations) = (Vec::new(), 0, 0);
@@ -189,7 +190,7 @@ impl Known<'_, '_> {
     }
 
     /// Says why an iteration has not converged. Collective.
-    fn reason<D: RankDevice>(
+    pub fn reason<D: RankDevice>(
         &self,
         equation: &mut FormEquation<'_, D>,
         outcome: &NewtonOutcome,
@@ -210,7 +211,7 @@ impl Known<'_, '_> {
 }
 
 /// The outcome of an iteration whose tangent has no value after `n_tangents` that had one.
-fn without_tangent(n_tangents: usize) -> NewtonOutcome {
+pub(super) fn without_tangent(n_tangents: usize) -> NewtonOutcome {
     let (residuals, lengths) = (Vec::new(), Vec::new());
     let stop = if n_tangents == 0 { NewtonStop::Undefined } else { NewtonStop::NoDescent };
     NewtonOutcome { stop, iterations: n_tangents, linear_iterations: 0, residuals, lengths }

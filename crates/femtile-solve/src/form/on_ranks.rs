@@ -14,6 +14,7 @@ use femtile_mesh::partition::{MeshPart, PartitionQuality};
 use femtile_space::{LinearConstraints, Space};
 
 use super::FormProblem;
+use super::evaluation::on_host;
 use super::kernel::Motions;
 use super::part::{FormPart, PartUnknowns};
 use super::rank_form::{Part, RankForm};
@@ -130,12 +131,11 @@ impl Known<'_, '_> {
                 device,
                 comm: comm.clone(),
                 cpu,
-                gpu: None,
                 operator: agreed(comm, operator)?,
                 part: Some(part),
                 near_nullspace,
             };
-            let found = self.converge(&on_rank, config, stages)?;
+            let found = self.converge(&on_rank, (config, on_host), stages)?;
             let (u, by) = (global.gather(&found.u, keepers)?, by(found.parts.clone(), &found.config)?);
             return Ok(found.into_solved(u, by));
         }

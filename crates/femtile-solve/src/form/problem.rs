@@ -56,6 +56,7 @@ pub struct FormProblem<'m> {
     /// For each component, or none for zero.
     initial: Vec<Coefficient>,
     pub(super) continuation: Option<Continuation>,
+    is_in_time: bool,
     n_conditions: usize,
     inner_facets: Vec<InnerFacets>,
     notes: Vec<String>,
@@ -83,6 +84,7 @@ impl<'m> FormProblem<'m> {
             terms: Vec::new(),
             initial: Vec::new(),
             continuation: None,
+            is_in_time: false,
             n_conditions: 0,
             inner_facets: Vec::new(),
             notes: Vec::new(),
@@ -104,8 +106,15 @@ impl<'m> FormProblem<'m> {
         self
     }
 
-    /// Sets the function that the solution of a nonlinear equation is sought from, with a value for each component; zero without
-    /// it.
+    /// Makes the equation one in time for [`Self::integrate`]: values that are set afterwards may depend on t.
+    #[must_use]
+    pub fn in_time(mut self) -> Self {
+        self.is_in_time = true;
+        self
+    }
+
+    /// Sets the function that the solution of a nonlinear equation is sought from, or the one at the start of a run in time, with a
+    /// value for each component; zero without it.
     ///
     /// # Errors
     /// As [`Self::scalar`], and for another number of values than components.
@@ -299,7 +308,19 @@ impl<'m> FormProblem<'m> {
         })
     }
 
-    /// Refuses formulas of a steady problem that use the rate of the unknown, or t without load steps, and forms without the unknown.
+    /// Refuses an equation in time where a steady one is solved.
+    pub(super) fn check_steady(&self) -> Result<(), SolveError> {
+        match self.is_in_time {
+            false => Ok(()),
+            true => {
+                let message = "the equation is one in time: advance it with `integrate`";
+                Err(SolveError::setting(&["time".into()], message))
+            }
+        }
+    }
+
+    /// Refuses formulas of a steady problem that use the rate of the unknown, or t without load steps; forms in time without the
+    /// rate; and forms without the unknown.
     pub(super) fn check_formulas(&self, form: &Form) -> Result<(), SolveError> {
         let reads = |is_wanted: &dyn Fn(&Input) -> bool| {
             form.integrals().iter().any(|Integral { integrand, .. }| {
@@ -308,13 +329,18 @@ impl<'m> FormProblem<'m> {
             })
         };
         let path = ["equation".into()];
-        if reads(&|input| matches!(input, Input::Rate(_))) {
+        let reads_rate = reads(&|input| matches!(input, Input::Rate(_)));
+        if self.is_in_time && !reads_rate {
+            let message = "an equation in time needs the factor of ∂u/∂t, such as 1: give `capacity`";
+            return Err(SolveError::setting(&path, message));
+        }
+        if reads_rate && !self.is_in_time {
             return Err(SolveError::setting(
                 &path,
-                "a formula uses the rate of the unknown, and the problem is steady",
+                "a formula uses the rate of the unknown, and the problem is steady: give [time]",
             ));
         }
-        if self.continuation.is_none() && reads(&|input| *input == Input::Time) {
+        if self.continuation.is_none() && !self.is_in_time && reads(&|input| *input == Input::Time) {
             let message = "a formula uses t, which load steps raise from 0 to 1: give [continuation]";
             return Err(SolveError::setting(&path, message));
         }
@@ -386,15 +412,15 @@ impl<'m> FormProblem<'m> {
         Ok(values)
     }
 
-    /// Resolves a scalar, which may depend on t if there are load steps.
+    /// Resolves a scalar, which may depend on t if there are load steps or the equation is in time.
     fn number(&self, value: &Value, path: &[Key]) -> Result<Coefficient, SolveError> {
         scalar(self.mesh, &self.parsed(value, path)?, path)
     }
 
     fn parsed(&self, value: &Value, path: &[Key]) -> Result<Value, SolveError> {
-        match self.continuation {
-            None => Ok(value.clone()),
-            Some(_) => value.parsed(self.mesh, path, &Names { time: true, others: &[] }),
+        match self.continuation.is_some() || self.is_in_time {
+            false => Ok(value.clone()),
+            true => value.parsed(self.mesh, path, &Names { time: true, others: &[] }),
         }
     }
 

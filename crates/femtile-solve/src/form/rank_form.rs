@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use femtile_amg::AmgError;
 use femtile_comm::{Comm, DistributedMatrix, OwnedRows};
-use femtile_device::{Buffer, Cpu, Cuda, DeviceError};
+use femtile_device::{Buffer, Cpu};
 use femtile_linalg::{LinalgError, LinearOperator};
-use femtile_operator::{CpuOperator, OperatorError, Pattern, State};
+use femtile_operator::{CpuOperator, Pattern, State};
 use femtile_space::LinearConstraints;
 use femtile_sparse::csr::Csr;
 use femtile_sparse::{ProductMatrix, SparseDevice, StoredMatrix};
@@ -28,8 +28,6 @@ pub(super) struct RankForm<'a, D: RankDevice> {
     pub device: &'a D,
     pub comm: Comm,
     pub cpu: &'a Cpu,
-    /// Computes the matrices of cells, if there is one.
-    pub gpu: Option<&'a Cuda>,
     /// None if the rank has no cells.
     pub operator: Option<CpuOperator<'a>>,
     /// None if the rank is alone.
@@ -100,6 +98,19 @@ impl<D: RankDevice> RankForm<'_, D> {
         })
     }
 
+    /// Returns whether the tangent depends on neither u nor its rate.
+    pub fn is_linear(&self) -> Result<bool, LinalgError> {
+        let own = self.operator.as_ref().is_none_or(|operator| operator.discrete().form().is_linear());
+        Ok(!self.comm.any([!own])?[0])
+    }
+
+    /// Returns whether entries of the tangent depend on t.
+    pub fn is_tangent_in_time(&self) -> Result<bool, LinalgError> {
+        let own =
+            self.operator.as_ref().is_some_and(|operator| operator.discrete().form().is_tangent_in_time());
+        Ok(self.comm.any([own])?[0])
+    }
+
     /// Returns whether a matrix is not positive definite enough for a preconditioner. On several ranks these are the errors that
     /// all of them have.
     pub fn is_of_definiteness(&self, error: &SolveError) -> bool {
@@ -144,18 +155,12 @@ impl CellMatrix {
         match &self.pattern {
             None => {
                 let pattern = operator.pattern(constraints)?;
-                self.matrix = on_gpu_or_cpu(form.gpu, |gpu| match gpu {
-                    Some(gpu) => operator.assemble_on(gpu, state, pattern.clone()),
-                    None => operator.assemble(state, pattern.clone()),
-                })?;
+                self.matrix = operator.assemble(state, pattern.clone())?;
                 self.pattern = Some(pattern);
             }
             Some(pattern) => {
                 let mut values = self.matrix.values_mut();
-                on_gpu_or_cpu(form.gpu, |gpu| match gpu {
-                    Some(gpu) => operator.refill_on(gpu, state, pattern, values.as_mut_slice()),
-                    None => operator.refill(state, pattern, values.as_mut_slice()),
-                })?;
+                operator.refill(state, pattern, values.as_mut_slice())?;
             }
         }
         Ok(())
@@ -181,8 +186,7 @@ impl CellMatrix {
         config: &SolverConfig,
         warnings: &mut Vec<String>,
     ) -> Result<Preconditioning<D>, SolveError> {
-        let takes_magnitudes = config.preconditioner == PreconditionerConfig::Jacobi
-            && matches!(config.method, Method::Gmres { .. });
+        let takes_magnitudes = takes_magnitudes(config);
         if let Some(part) = &form.part {
             let mut rows = self.rows(form, part)?;
             let near_nullspace = form.near_nullspace.as_deref();
@@ -215,14 +219,7 @@ impl CellMatrix {
     }
 }
 
-/// Computes on a GPU, if there is one with enough memory, else on the CPU.
-fn on_gpu_or_cpu<R>(
-    gpu: Option<&Cuda>,
-    mut compute: impl FnMut(Option<&Cuda>) -> Result<R, OperatorError>,
-) -> Result<R, OperatorError> {
-    match compute(gpu) {
-        // The geometry of all points may need more memory than the matrix.
-        Err(OperatorError::Device(DeviceError::OutOfMemory { .. })) if gpu.is_some() => compute(None),
-        done => done,
-    }
+/// Returns whether the preconditioner is a diagonal for a matrix that need not be definite.
+pub(super) fn takes_magnitudes(config: &SolverConfig) -> bool {
+    config.preconditioner == PreconditionerConfig::Jacobi && matches!(config.method, Method::Gmres { .. })
 }

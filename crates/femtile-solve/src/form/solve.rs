@@ -5,7 +5,7 @@ use femtile_device::cuda::Opening;
 use femtile_device::{Cpu, Cuda, Device, DeviceError};
 use femtile_form::Form;
 use femtile_linalg::krylov::cg::CgOutcome;
-use femtile_operator::{CpuOperator, DiscreteForm, State};
+use femtile_operator::{CpuOperator, DiscreteForm, State, form_programs};
 use femtile_space::{LinearConstraints, Space};
 use femtile_sparse::csr::Csr;
 
@@ -15,6 +15,7 @@ use super::on_ranks::Known;
 use super::solution::{FormSolution, SolvedBy};
 use super::{FormProblem, diffusion, newton, stress};
 use crate::device::{Choice, Chosen};
+use crate::programs::likely_programs;
 use crate::{
     AmgOptions, DeviceChoice, LinearSolver, Method, NonlinearReport, PreconditionerConfig, Progress,
     SolveError, SolvedSystem, SolverConfig, Stage, Stages,
@@ -68,9 +69,15 @@ impl<'m> FormProblem<'m> {
         stress::check(&at_end)?;
         diffusion::check(&at_end)?;
         let form = self.form()?;
+        self.check_steady()?;
         self.check_formulas(&form)?;
         let is_symmetric = form.is_symmetric();
         let config = config_for(config, &form, is_symmetric)?;
+        if let Some(opening) = &opening {
+            let programs = (!form.is_linear()).then(|| form_programs(&form, space.element()));
+            let config = config.clone();
+            opening.prepare(move || [programs.unwrap_or_default(), likely_programs(&config, None)].concat());
+        }
         let constraints = self.constraints_at(&space, space.n_dofs() * form.n_components(), time)?;
         let motions = Motions::new(&space, &form)?;
         if let Some(free) = motions.free(&space, &form, &constraints)? {
@@ -230,7 +237,11 @@ pub(super) fn takes_motions(config: &SolverConfig, form: &Form, motions: &Motion
 }
 
 /// Returns the settings for the matrix of a form, with the preconditioner of displacements.
-fn config_for(config: &SolverConfig, form: &Form, is_symmetric: bool) -> Result<SolverConfig, SolveError> {
+pub(super) fn config_for(
+    config: &SolverConfig,
+    form: &Form,
+    is_symmetric: bool,
+) -> Result<SolverConfig, SolveError> {
     let (mut config, is_linear) = (config.clone(), form.is_linear());
     if !is_linear {
         newton::check(&config)?;

@@ -35,9 +35,12 @@ pub(super) fn check(
     let mut product = vec![0.0; n];
     operator.apply(state, &direction, &mut product)?;
     let residual = |length: f64| -> Option<Vec<f64>> {
-        let u: Vec<f64> = state.u.iter().zip(&direction).map(|(u, by)| u + length * by).collect();
+        let moved = |from: &[f64], length: f64| -> Vec<f64> {
+            from.iter().zip(&direction).map(|(from, by)| from + length * by).collect()
+        };
+        let (u, rate) = (moved(state.u, length), moved(state.rate, state.shift * length));
         let mut r = vec![0.0; n];
-        operator.residual(&State { u: &u, ..*state }, &mut r).ok().map(|()| r)
+        operator.residual(&State { u: &u, rate: &rate, ..*state }, &mut r).ok().map(|()| r)
     };
     match difference(&residual, &product) {
         Some((difference, length)) => Err(OperatorError::Mismatch(format!(

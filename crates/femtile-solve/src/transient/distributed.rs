@@ -22,10 +22,9 @@ use femtile_time::implicit::{Checkpoint, Outcome};
 use super::distributed_equation::RankContext;
 use super::nonlinear::is_refilled;
 use super::operators::held;
-use super::run::Beginning;
 use super::semidiscrete::Semidiscrete;
 use super::watch::Shown;
-use super::{Observer, Transient, TransientSolution};
+use super::{Beginning, Observer, TimeStepping, Transient, TransientSolution};
 use crate::auto::{Circumstances, Solves};
 use crate::discretization::Discretization;
 use crate::ranks::data::on_part;
@@ -37,10 +36,7 @@ use crate::ranks::{
     global_numbers,
 };
 use crate::solution::{Finished, Found};
-use crate::{
-    CheckpointInterval, DeviceChoice, GmgOptions, MassMatrix, Solution, SolveError, SolverConfig, Stage,
-    Stages,
-};
+use crate::{DeviceChoice, GmgOptions, MassMatrix, Solution, SolveError, SolverConfig, Stage, Stages};
 
 impl<'m> Transient<'m> {
     /// Runs on ranks that have the whole mesh each, or only their parts. All of them get the solution at the end, the first one
@@ -58,7 +54,7 @@ impl<'m> Transient<'m> {
         problem.agreed(self.check_mass(&problem))?;
         let (transient, whole, is_whole) = match &problem.divided {
             None => {
-                config.ranks.check_state(&self.resume.as_deref().map_or([0; 4], numbers_of))?;
+                config.ranks.check_state(&self.stepping.resume.as_deref().map_or([0; 4], numbers_of))?;
                 (self.clone(), None, true)
             }
             Some(divided) => {
@@ -67,10 +63,12 @@ impl<'m> Transient<'m> {
                 }
                 let whole = whole.filter(|_| divided.comm.rank() == 0);
                 let is_whole = self.check_whole(divided, (whole.as_ref(), problem.n_global_dofs()))?;
-                (Self { resume: self.resumed_by_all(divided)?, ..self.clone() }, whole, is_whole)
+                let stepping =
+                    TimeStepping { resume: self.resumed_by_all(divided)?, ..self.stepping.clone() };
+                (Self { stepping, ..self.clone() }, whole, is_whole)
             }
         };
-        let now = problem.at_time(self.start);
+        let now = problem.at_time(self.stepping.start);
         let n_threads = ranks::n_threads(cpu, &config.ranks)?;
         let initial = problem.agreed(self.initial_values(&problem))?;
         let is_refilled = is_refilled(&problem) || self.mass == MassMatrix::Lumped;
@@ -84,7 +82,7 @@ impl<'m> Transient<'m> {
                     Some(divided) => ranks::boxes_of_parts(&now, divided, options).map(Some),
                     None => ranks::boxes(&now, options, config.ranks.n()).map(Some),
                 };
-                let held = held(&problem, transient.first_shift());
+                let held = held(&problem, transient.stepping.first_shift());
                 (None, ranks::chosen(&held, config, n_threads, Solves::Many, &boxed)?.boxes)
             }
         };
@@ -133,16 +131,19 @@ impl<'m> Transient<'m> {
         divided: &MeshOnRanks<'_>,
         (whole, n): (Option<&Discretization<'_>>, usize),
     ) -> Result<bool, SolveError> {
-        let times = self.frames.iter().map(|time| time.to_bits());
-        let numbers: Vec<u64> =
-            times.chain(self.checkpoints.map_or([0; 2], CheckpointInterval::to_bits)).collect();
+        let times = self.stepping.frames.iter().map(|time| time.to_bits());
+        let numbers: Vec<u64> = times
+            .chain(self.stepping.checkpoints.map_or([0; 2], |(interval, _)| interval.to_bits()))
+            .collect();
         Ranks::Of(divided.comm.clone())
             .check_alike(&numbers, "ranks have other frames or checkpoints: set the same on all of them")?;
         let n_cells = divided.mesh.counts.n_cells as usize;
         let is_other = whole.is_some_and(|whole| {
             whole.divided.is_some() || (whole.mesh.n_cells(), whole.n_dofs()) != (n_cells, n)
         });
-        let wants = !self.frames.is_empty() || self.checkpoints.is_some() || self.resume.is_some();
+        let wants = !self.stepping.frames.is_empty()
+            || self.stepping.checkpoints.is_some()
+            || self.stepping.resume.is_some();
         let [is_whole, is_other, wants] = divided.comm.any([whole.is_some(), is_other, wants])?;
         let wrong = |message: &str| Err(SolveError::solver("ranks", message));
         if is_other {
@@ -163,13 +164,13 @@ impl<'m> Transient<'m> {
     fn resumed_by_all(&self, divided: &MeshOnRanks<'_>) -> Result<Option<Arc<Checkpoint>>, SolveError> {
         let comm = &divided.comm;
         let mut bytes = Vec::new();
-        if let Some(state) = self.resume.as_ref().filter(|_| comm.rank() == 0) {
+        if let Some(state) = self.stepping.resume.as_ref().filter(|_| comm.rank() == 0) {
             // Writing into memory does not fail.
             let _ = state.without_values().write(&mut bytes);
         }
         let of_first = comm.all_gather(&bytes)?.swap_remove(0);
         if comm.rank() == 0 || of_first.is_empty() {
-            return Ok(self.resume.clone().filter(|_| comm.rank() == 0));
+            return Ok(self.stepping.resume.clone().filter(|_| comm.rank() == 0));
         }
         let message = |error| format!("the state of the first rank cannot be read: {error}");
         let state = Checkpoint::read(&mut of_first.as_slice());
@@ -304,14 +305,14 @@ impl<'m> Run<'_, 'm> {
         let RankDevices { device, comm, .. } = on;
         let on_part = on_part(comm, (problem, &self.fixed.winners), part)?;
         let of = RankContext { run: self, on, part, on_part: on_part.as_ref() };
-        let memory = transient.resume.as_ref().map_or(&[][..], |state| &state.memory);
-        let first = (transient.start, transient.first_shift());
+        let memory = transient.stepping.resume.as_ref().map_or(&[][..], |state| &state.memory);
+        let first = (transient.stepping.start, transient.stepping.first_shift());
         let (mut equation, described) = Semidiscrete::on_rank(of, first, memory, stages)?;
         let unknowns = &equation.operators.unknowns;
         let numbers = self.global_numbers(comm, part, unknowns)?;
         let global = GlobalUnknowns { comm, n: problem.n_global_dofs(), unknowns: &numbers };
         let mut u = Buffer::from_vec(device, unknowns.of_problem(self.initial)).map_err(LinalgError::from)?;
-        equation.impose(transient.start, &mut u)?;
+        equation.impose(transient.stepping.start, &mut u)?;
         let resume = self.resumed(&global)?;
         let shown = Shown { problem: self.whole.unwrap_or(problem), global: Some(&global) };
         let from = Beginning { initial: u, resume: resume.as_ref(), time_limit: config.time_limit };
@@ -338,7 +339,7 @@ impl<'m> Run<'_, 'm> {
         let mut finished = Finished::new(device, found, [D::REASON, reason]);
         finished.ranks = Some(self.layout.used(unknowns.halo())?);
         finished.set_devices(device::devices(global.comm, device)?);
-        finished.cite(self.transient.scheme.citations());
+        finished.cite(self.transient.stepping.scheme.citations());
         Ok((finished, End { own, global: all, unknowns, outcome }))
     }
 
@@ -363,7 +364,7 @@ impl<'m> Run<'_, 'm> {
 
     /// The checkpoint to continue from, with the values at owned unknowns. Collective.
     fn resumed(&self, global: &GlobalUnknowns<'_>) -> Result<Option<Checkpoint>, SolveError> {
-        let Some(state) = &self.transient.resume else { return Ok(None) };
+        let Some(state) = &self.transient.stepping.resume else { return Ok(None) };
         let has_all = self.whole.is_some();
         let other = state.history.iter().find(|(_, all)| has_all && all.len() != global.n);
         let other = other.map(|(_, all)| LinalgError::Length {

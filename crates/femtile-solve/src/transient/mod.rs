@@ -20,10 +20,10 @@ mod semidiscrete;
 mod shifted_solver;
 mod source;
 mod stage_solver;
+mod stepping;
 mod watch;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use femtile_device::Cpu;
 use femtile_time::implicit::{Checkpoint, Outcome, Scheme, Steps};
@@ -33,6 +33,9 @@ use crate::{
     Value,
 };
 pub(crate) use data::nodal_values;
+pub(crate) use stepping::{Beginning, linear_outcome, warnings_of};
+pub use stepping::{CheckpointInterval, TimeStepping};
+pub(crate) use watch::Record;
 pub use watch::{Frame, Observer};
 
 /// The problem $c u_t = \nabla\cdot(\sigma\nabla u) - \lambda u + f$ on a mesh, with conditions on its boundary and an initial value.
@@ -58,15 +61,8 @@ pub struct Transient<'m> {
     problem: Poisson<'m>,
     capacity: Value,
     initial: Value,
-    scheme: Scheme,
-    steps: Steps,
     mass: MassMatrix,
-    start: f64,
-    end: f64,
-    frames: Vec<f64>,
-    checkpoints: Option<CheckpointInterval>,
-    fingerprint: [u8; 32],
-    resume: Option<Arc<Checkpoint>>,
+    stepping: TimeStepping,
 }
 
 impl<'m> Transient<'m> {
@@ -77,15 +73,8 @@ impl<'m> Transient<'m> {
             problem,
             capacity: Value::Number(1.0),
             initial: initial.into(),
-            scheme: Scheme::Bdf2,
-            steps: Steps::Fixed(100),
             mass: MassMatrix::Consistent,
-            start: 0.0,
-            end: 1.0,
-            frames: Vec::new(),
-            checkpoints: None,
-            fingerprint: [0; 32],
-            resume: None,
+            stepping: TimeStepping::default(),
         }
     }
 
@@ -110,19 +99,19 @@ impl<'m> Transient<'m> {
 
     /// Sets the start and end times.
     pub fn times(mut self, start: f64, end: f64) -> Self {
-        (self.start, self.end) = (start, end);
+        (self.stepping.start, self.stepping.end) = (start, end);
         self
     }
 
     /// Sets the time integration scheme.
     pub fn scheme(mut self, scheme: Scheme) -> Self {
-        self.scheme = scheme;
+        self.stepping.scheme = scheme;
         self
     }
 
     /// Sets the step sizes.
     pub fn steps(mut self, steps: Steps) -> Self {
-        self.steps = steps;
+        self.stepping.steps = steps;
         self
     }
 
@@ -134,21 +123,26 @@ impl<'m> Transient<'m> {
 
     /// Sets the times at which [`Observer::frame`] receives the solution.
     pub fn frames(mut self, times: impl IntoIterator<Item = f64>) -> Self {
-        self.frames = times.into_iter().collect();
-        self.frames.sort_by(f64::total_cmp);
+        self.stepping.set_frames(times);
         self
     }
 
     /// Makes [`Observer::checkpoint`] receive the state at intervals, and if a run is interrupted or out of
     /// time; `fingerprint` identifies the problem in it.
     pub fn checkpoints(mut self, interval: CheckpointInterval, fingerprint: [u8; 32]) -> Self {
-        (self.checkpoints, self.fingerprint) = (Some(interval), fingerprint);
+        self.stepping.checkpoints = Some((interval, fingerprint));
         self
     }
 
     /// Continues from a checkpoint instead of the initial value.
     pub fn resume(mut self, checkpoint: Checkpoint) -> Self {
-        self.resume = Some(Arc::new(checkpoint));
+        self.stepping.resume = Some(Arc::new(checkpoint));
+        self
+    }
+
+    /// Sets how the time is divided, in place of what was set before.
+    pub fn stepping(mut self, stepping: TimeStepping) -> Self {
+        self.stepping = stepping;
         self
     }
 
@@ -189,25 +183,6 @@ impl<'m> Transient<'m> {
     /// As [`Poisson::discretize`].
     pub fn discretize(&self) -> Result<Discretization<'m>, SolveError> {
         self.problem.discretize_in_time(&self.capacity)
-    }
-}
-
-/// The interval between checkpoints.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CheckpointInterval {
-    /// A number of steps.
-    Steps(usize),
-    /// A wall-clock time.
-    Time(Duration),
-}
-
-impl CheckpointInterval {
-    /// Returns two numbers that identify the interval.
-    pub fn to_bits(self) -> [u64; 2] {
-        match self {
-            Self::Steps(every) => [1, every as u64],
-            Self::Time(every) => [2, every.as_nanos() as u64],
-        }
     }
 }
 

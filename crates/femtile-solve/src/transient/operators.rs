@@ -10,9 +10,9 @@ use femtile_sparse::Csr;
 use femtile_time::implicit::Outcome;
 
 use super::data::{boundary_at, has_boundary_in_time};
-use super::run::{linear_outcome, warnings_of};
 use super::shifted_solver::Shared;
 use super::source::SourceLoad;
+use super::{linear_outcome, warnings_of};
 use crate::auto::{Circumstances, Solves};
 use crate::capacity::plus_capacity;
 use crate::discretization::{Discretization, ProblemData};

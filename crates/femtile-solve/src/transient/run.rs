@@ -1,18 +1,14 @@
 //! A time-dependent run, from the problem to the solution at the end.
 
-use std::time::{Duration, Instant};
-
 use femtile_device::{Buffer, Cpu, Cuda};
-use femtile_linalg::krylov::Stop as KrylovStop;
-use femtile_linalg::krylov::cg::CgOutcome;
-use femtile_time::implicit::{Checkpoint, Integrator, Outcome, Scheme, SemiDiscrete, Steps, Stop};
+use femtile_time::implicit::{Checkpoint, Outcome, SemiDiscrete, Stop};
 
 use super::data::nodal_values;
 use super::nonlinear::{self, Nonlinear};
 use super::operators::Workshop;
 use super::semidiscrete::Semidiscrete;
-use super::watch::{Shown, Watch};
-use super::{Observer, Transient, TransientSolution};
+use super::watch::{Observed, Shown};
+use super::{Beginning, Observer, Transient, TransientSolution, linear_outcome, warnings_of};
 use crate::auto::{Circumstances, Solves};
 use crate::check::check_cells;
 use crate::device::{Choice, Chosen, ProblemOnDevice};
@@ -42,7 +38,7 @@ impl<'m> Transient<'m> {
         if problem.divided.is_some() || config.ranks.n() > 1 {
             return self.run_on_ranks(problem, None, (cpu, opened.as_ref()), config, observer, stages);
         }
-        let work = (problem.n_dofs(), self.steps.expected());
+        let work = (problem.n_dofs(), self.stepping.steps.expected());
         let Choice { device, mut reason } = config.device.choose_for_steps(opened, work, cpu.threads());
         let mut warnings = problem.warnings.clone();
         let mut done = None;
@@ -106,19 +102,19 @@ impl<'m> Transient<'m> {
         let is_lumped = self.mass == MassMatrix::Lumped;
         let config = &self.mass.settings(config)?;
         let workshop = Workshop { cpu, device, problem, is_lumped };
-        let first = (self.start, self.first_shift());
-        let memory = self.resume.as_ref().map_or(&[][..], |checkpoint| &checkpoint.memory);
+        let first = (self.stepping.start, self.stepping.first_shift());
+        let memory = self.stepping.resume.as_ref().map_or(&[][..], |checkpoint| &checkpoint.memory);
         let (mut system, description) = Semidiscrete::on_one_rank(workshop, config, first, memory, stages)?;
         let mut u = Buffer::from_vec(device, initial)?;
-        system.impose(self.start, &mut u)?;
-        let resume = self.resume.as_deref();
+        system.impose(self.stepping.start, &mut u)?;
+        let resume = self.stepping.resume.as_deref();
         let from = Beginning { initial: u, resume, time_limit: config.time_limit };
         let shown = Shown { problem, global: None };
         let (values, outcome) = self.integrate(from, &mut system, shown, observer, stages)?;
         let preconditioner_reason = description.preconditioner_reason.clone();
         let found = description.found(values, &outcome).after(warnings);
         let mut finished = Finished::new(device, found, [reason, &preconditioner_reason]);
-        finished.cite(self.scheme.citations());
+        finished.cite(self.stepping.scheme.citations());
         Ok((finished, outcome))
     }
 
@@ -135,11 +131,11 @@ impl<'m> Transient<'m> {
         let circumstances = Circumstances::on(cpu, device, Solves::Many);
         let (config, preconditioner_reason) = self.resolved(config, problem, &initial, circumstances)?;
         let domain = Domain::whole(device, problem);
-        let from = (initial, self.resume.as_deref());
+        let from = (initial, self.stepping.resume.as_deref());
         let shown = Shown { problem, global: None };
         let (found, outcome) = self.refilled(&domain, from, &config, shown, observer, stages)?;
         let mut finished = Finished::new(device, found.after(warnings), [reason, &preconditioner_reason]);
-        finished.cite(self.scheme.citations());
+        finished.cite(self.stepping.scheme.citations());
         Ok((finished, outcome))
     }
 
@@ -155,7 +151,7 @@ impl<'m> Transient<'m> {
         let config = &self.mass.settings(config)?;
         crate::nonlinear::check(config, problem)?;
         let unknown = typical(problem, initial)?;
-        let at = Typical { unknown, time: self.start, shift: self.initial_shift() };
+        let at = Typical { unknown, time: self.stepping.start, shift: self.stepping.initial_shift() };
         resolved(config, problem, at, circumstances)
     }
 
@@ -171,12 +167,12 @@ impl<'m> Transient<'m> {
         stages: &mut Stages<'_>,
     ) -> Result<(Found, Outcome), SolveError> {
         let derivatives = Derivatives::of(domain, config.nonlinear.method)?;
-        let mut system = Nonlinear::new(domain, &derivatives, config, (self.start, self.mass))?;
-        if let Some(checkpoint) = &self.resume {
+        let mut system = Nonlinear::new(domain, &derivatives, config, (self.stepping.start, self.mass))?;
+        if let Some(checkpoint) = &self.stepping.resume {
             system.restore(&checkpoint.memory)?;
         }
         let mut u = Buffer::from_vec(domain.device, initial)?;
-        system.impose(self.start, &mut u)?;
+        system.impose(self.stepping.start, &mut u)?;
         let from = Beginning { initial: u, resume, time_limit: config.time_limit };
         let (values, outcome) = self.integrate(from, &mut system, shown, observer, stages)?;
         let mut warnings = std::mem::take(&mut system.equation().linear.warnings);
@@ -211,75 +207,19 @@ impl<'m> Transient<'m> {
     /// Integrates an equation from its initial values at the owned unknowns; returns the last values. Collective.
     pub(super) fn integrate<D: OperatorDevice, S: SemiDiscrete<D, Error = SolveError>>(
         &self,
-        Beginning { initial, resume, time_limit }: Beginning<'_, D>,
+        from: Beginning<'_, D>,
         system: &mut S,
-        shown: Shown<'_, 'm>,
+        Shown { problem, global }: Shown<'_, 'm>,
         observer: &mut dyn Observer,
         stages: &mut Stages<'_>,
     ) -> Result<(Vec<f64>, Outcome), SolveError> {
-        let scratch = Buffer::zeros(initial.device(), initial.len())?;
-        let mut integrator = Integrator::new(self.scheme, self.steps, (self.start, self.end), initial)?;
-        if let Some(checkpoint) = resume {
-            integrator.restore(checkpoint)?;
-        }
-        stages.begin(Stage::Solve)?;
-        let mut watch = Watch {
-            observer,
-            progress: stages.progress(),
-            shown,
-            frames: self.frames.iter().copied().enumerate().collect(),
-            checkpoints: self.checkpoints.map(|interval| (interval, self.fingerprint)),
-            last_checkpoint: Instant::now(),
-            span: (self.start, self.end),
-            deadline: time_limit.map(|limit| (Instant::now(), limit)),
-            scratch,
-        };
-        watch.begin(integrator.time(), integrator.values())?;
-        let outcome = integrator.run(system, &mut watch)?;
-        if outcome.stop == Stop::SolverFailed && self.checkpoints.is_some() {
-            let state = integrator.checkpoint(self.fingerprint, system)?;
-            watch.keep(state)?;
-        }
-        Ok((integrator.values().to_host()?, outcome))
+        self.stepping.integrate(from, system, (&mut Observed { observer, problem }, global), stages)
     }
 
     /// Returns the initial values at the degrees of freedom.
     pub(super) fn initial_values(&self, problem: &Discretization<'_>) -> Result<Vec<f64>, SolveError> {
         nodal_values(problem, &self.initial, &["equation".into(), "initial".into()])
     }
-
-    /// Returns the shift of most steps, from the checkpoint on if there is one.
-    pub(super) fn first_shift(&self) -> f64 {
-        self.resume.as_ref().map_or_else(|| self.initial_shift(), |state| self.shift_of(state.length))
-    }
-
-    /// Returns the shift of most steps, at the beginning of the run.
-    fn initial_shift(&self) -> f64 {
-        self.shift_of(match self.steps {
-            Steps::Fixed(count) => (self.end - self.start) / count.max(1) as f64,
-            Steps::Adaptive { first, shortest, longest, .. } => {
-                first.unwrap_or(1e-3 * (self.end - self.start)).clamp(shortest, longest.max(shortest))
-            }
-        })
-    }
-
-    fn shift_of(&self, length: f64) -> f64 {
-        match self.scheme {
-            Scheme::ImplicitEuler => 1.0 / length,
-            Scheme::Bdf2 => 1.0 / length + 1.0 / (length + length),
-            Scheme::Sdirk2 => Scheme::sdirk2_shift(length),
-            Scheme::CrankNicolson => 2.0 / length,
-        }
-    }
-}
-
-/// Where an integration begins.
-pub(super) struct Beginning<'a, D: OperatorDevice> {
-    /// The values at the owned unknowns.
-    pub initial: Buffer<f64, D>,
-    /// The checkpoint that the run goes on from, if there is one.
-    pub resume: Option<&'a Checkpoint>,
-    pub time_limit: Option<Duration>,
 }
 
 /// Refuses cells and components that time-dependent problems do not support.
@@ -290,57 +230,4 @@ fn check(config: &SolverConfig, problem: &Discretization<'_>) -> Result<(), Solv
         return Err(SolveError::setting(&["space".into(), "components".into()], message));
     }
     Ok(())
-}
-
-/// Returns the run as the outcome of a linear solver, for reports and exit codes.
-pub(super) fn linear_outcome(outcome: &Outcome) -> CgOutcome {
-    let stop = match outcome.stop {
-        Stop::Finished => KrylovStop::Converged,
-        Stop::Interrupted => KrylovStop::Interrupted,
-        Stop::TimeLimit => KrylovStop::TimeLimit,
-        Stop::SolverFailed | Stop::StepTooShort => KrylovStop::Diverged,
-    };
-    CgOutcome {
-        stop,
-        iterations: outcome.iterations,
-        relative_residual: f64::NAN,
-        true_relative_residual: f64::NAN,
-        residuals: Vec::new(),
-        energy_error: None,
-        energy_norm: f64::NAN,
-        failed_test: None,
-    }
-}
-
-/// Consecutive steps without an iteration after which a warning is given.
-const IDLE: usize = 10;
-
-/// Returns the warnings about a run.
-pub(super) fn warnings_of(outcome: &Outcome) -> Vec<String> {
-    let Outcome { stop, steps, time, restarts, idle, .. } = outcome;
-    let mut warnings = Vec::new();
-    if *idle >= IDLE {
-        warnings.push(format!(
-            "{idle} steps in a row took no iteration: u did not change, or as its last values predict, up to the tolerance of \
-             the solver"
-        ));
-    }
-    let reason = match stop {
-        Stop::Finished => {
-            if *restarts > 0 {
-                warnings.push(format!(
-                    "the data have {restarts} kinks or jumps in time, at which the steps restarted with a short one"
-                ));
-            }
-            return warnings;
-        }
-        Stop::Interrupted => "was interrupted by the user",
-        Stop::TimeLimit => "reached its time limit",
-        Stop::SolverFailed => {
-            "ended because a solve did not converge: take shorter steps or another preconditioner"
-        }
-        Stop::StepTooShort => "ended because its tolerance asks for steps below the shortest one",
-    };
-    warnings.push(format!("the run {reason} (time {time} after {steps} steps)"));
-    warnings
 }

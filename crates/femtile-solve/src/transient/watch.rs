@@ -84,12 +84,13 @@ impl Frame<'_> {
     }
 }
 
-/// Passes steps on to the observer and to the progress of the solve, and ends the run when a limit is reached
+/// Passes steps on to the record and to the progress of the solve, and ends the run when a limit is reached
 /// or it is interrupted.
-pub(super) struct Watch<'a, 'm, D: OperatorDevice> {
-    pub observer: &'a mut dyn Observer,
+pub(super) struct Watch<'a, D: OperatorDevice> {
+    pub record: &'a mut dyn Record,
     pub progress: &'a mut dyn Progress,
-    pub shown: Shown<'a, 'm>,
+    /// The owned unknowns of this rank by their numbers, if there are several ranks.
+    pub global: Option<&'a GlobalUnknowns<'a>>,
     /// The times of the remaining frames, with their numbers.
     pub frames: VecDeque<(usize, f64)>,
     pub checkpoints: Option<(CheckpointInterval, [u8; 32])>,
@@ -100,6 +101,32 @@ pub(super) struct Watch<'a, 'm, D: OperatorDevice> {
     pub scratch: Buffer<f64, D>,
 }
 
+/// Receives the values of a run at all unknowns.
+pub(crate) trait Record {
+    /// Receives the frame with a number.
+    fn frame(&mut self, number: usize, time: f64, values: Vec<f64>) -> Result<(), SolveError>;
+
+    /// Receives a state.
+    fn checkpoint(&mut self, state: &Checkpoint) -> Result<(), SolveError>;
+}
+
+/// The observer of a run of a problem.
+pub(super) struct Observed<'a, 'm> {
+    pub observer: &'a mut dyn Observer,
+    pub problem: &'a Discretization<'m>,
+}
+
+impl Record for Observed<'_, '_> {
+    fn frame(&mut self, number: usize, time: f64, values: Vec<f64>) -> Result<(), SolveError> {
+        let now = self.problem.at_time(time);
+        self.observer.frame(&Frame { problem: &now, number, time, values: [values] })
+    }
+
+    fn checkpoint(&mut self, state: &Checkpoint) -> Result<(), SolveError> {
+        self.observer.checkpoint(state)
+    }
+}
+
 /// What the observer of a run sees.
 #[derive(Clone, Copy)]
 pub(super) struct Shown<'a, 'm> {
@@ -108,7 +135,7 @@ pub(super) struct Shown<'a, 'm> {
     pub global: Option<&'a GlobalUnknowns<'a>>,
 }
 
-impl<D: OperatorDevice> Watch<'_, '_, D> {
+impl<D: OperatorDevice> Watch<'_, D> {
     /// Passes on the frame of the initial value, if it is requested.
     pub fn begin(&mut self, time: f64, u: &Buffer<f64, D>) -> Result<(), SolveError> {
         while let Some(&(number, asked)) = self.frames.front()
@@ -131,39 +158,38 @@ impl<D: OperatorDevice> Watch<'_, '_, D> {
 
     fn pass_on(&mut self, number: usize, time: f64, own: Vec<f64>) -> Result<(), SolveError> {
         let Some(values) = self.gather(own)? else { return Ok(()) };
-        let now = self.shown.problem.at_time(time);
-        self.observer.frame(&Frame { problem: &now, number, time, values: [values] })
+        self.record.frame(number, time, values)
     }
 }
 
-impl<D: OperatorDevice> Watch<'_, '_, D> {
+impl<D: OperatorDevice> Watch<'_, D> {
     /// Gathers the values of all ranks on the first one; none on the others.
     fn gather(&self, own: Vec<f64>) -> Result<Option<Vec<f64>>, SolveError> {
-        let Some(global) = self.shown.global else { return Ok(Some(own)) };
+        let Some(global) = self.global else { return Ok(Some(own)) };
         let all = global.gather(&own, Keepers::First)?;
         Ok(Keepers::First.has(global.comm).then_some(all))
     }
 
-    /// Gathers the state of a run and passes it to the observer, on the first rank.
+    /// Gathers the state of a run and passes it to the record, on the first rank.
     pub fn keep(&mut self, own: Checkpoint) -> Result<(), SolveError> {
         let mut history = Vec::with_capacity(own.history.len());
         for (time, values) in own.history {
             history.extend(self.gather(values)?.map(|all| (time, all)));
         }
-        match self.shown.global.is_none_or(|global| global.comm.rank() == 0) {
-            true => self.observer.checkpoint(&Checkpoint { history, ..own }),
+        match self.global.is_none_or(|global| global.comm.rank() == 0) {
+            true => self.record.checkpoint(&Checkpoint { history, ..own }),
             false => Ok(()),
         }
     }
 
     /// Returns which flags are set on at least one rank; collective decisions depend on them.
     fn agreed<const N: usize>(&self, is_so: [bool; N]) -> Result<[bool; N], SolveError> {
-        let Some(global) = self.shown.global else { return Ok(is_so) };
+        let Some(global) = self.global else { return Ok(is_so) };
         Ok(global.comm.any(is_so)?)
     }
 }
 
-impl<D: OperatorDevice> Monitor<D> for Watch<'_, '_, D> {
+impl<D: OperatorDevice> Monitor<D> for Watch<'_, D> {
     type Error = SolveError;
 
     fn step(&mut self, reached: &Reached<'_, D>) -> Result<ControlFlow<Stop>, SolveError> {

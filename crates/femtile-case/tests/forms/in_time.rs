@@ -1,0 +1,295 @@
+//! Equations of the case in time: `kind = "form"` with `[time]`.
+
+use std::path::Path;
+
+use femtile_case::{Case, Progress, Report, Silent, run, verify};
+
+use crate::{refusal, solve};
+
+/// A case on a square with an equation and conditions, steps and functionals.
+fn on(mesh: &str, degree: u32, equation: &str, time: &str, functionals: &str) -> String {
+    format!(
+        "[mesh]\ngenerate = {{ {mesh} }}\n[space]\ndegree = {degree}\n{equation}\n[time]\n{time}\n\
+         [output]\nplot = false\nvtu = false\nfunctionals = [{functionals}]\n\
+         [solver]\ndevice = \"cpu\"\ntolerance = 1e-13\n"
+    )
+}
+
+const SQUARE: &str = "kind = \"square\", cells = [6, 5]";
+const CUBE: &str = "kind = \"box\", cells = [3, 2, 2], cell = \"hexahedron\"";
+const SCHEMES: [&str; 4] = ["implicit-euler", "bdf2", "sdirk2", "crank-nicolson"];
+
+#[test]
+fn heat_as_text_is_the_built_in_equation() {
+    let conditions = "[[boundary]]\nwhere = \"xmin\"\ndirichlet = \"sin(t)*y\"\n";
+    let built_in = format!(
+        "[equation]\nkind = \"diffusion\"\ndiffusion = \"1 + x\"\ncapacity = \"2 + y\"\nreaction = -0.5\nsource = \"cos(3*t)*x\"\ninitial = \"x*y\"\n\
+         {conditions}[[boundary]]\nwhere = \"xmax\"\nrobin = {{ coefficient = 2, value = \"y + t\" }}\n[[boundary]]\nwhere = \"ymax\"\nneumann = 0.25\n"
+    );
+    let text = format!(
+        "[unknown]\nT = {{}}\n[equation]\nkind = \"form\"\nconstants = {{ k = \"1 + x\", q = \"cos(3*t)\" }}\n\
+         flux = \"k*grad(T)\"\nsource = \"q*x - 0.5*T\"\ncapacity = \"2 + y\"\ninitial = \"x*y\"\n\
+         {conditions}[[boundary]]\nwhere = \"xmax\"\nflux = \"2*(y + t - T)\"\n[[boundary]]\nwhere = \"ymax\"\nflux = \"0.25\"\n"
+    );
+    let functionals = "{ name = \"mean\", kind = \"mean\" }, { name = \"norm\", kind = \"l2_norm\" }";
+    // On triangles the products of three polynomials have other quadrature rules.
+    for (mesh, degree, capacity) in [(SQUARE, 1, "2"), (CUBE, 2, "2 + y")] {
+        let [built_in, text] = [&built_in, &text].map(|equation| equation.replace("2 + y", capacity));
+        for method in SCHEMES {
+            let time = format!("method = \"{method}\"\nend = 0.7\nsteps = 9");
+            let [expected, found] =
+                [&built_in, &text].map(|equation| solve(&on(mesh, degree, equation, &time, functionals)));
+            for (name, expected) in &expected.functionals {
+                let found = found.functionals[name];
+                assert!((found / expected - 1.0).abs() < 1e-10, "{mesh}, {method}: {found} and {expected}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_rate_in_a_source_is_a_capacity() {
+    let of = |terms: &str| {
+        let equation = format!(
+            "[unknown]\nu = {{}}\n[equation]\nkind = \"form\"\nflux = \"grad(u)\"\n{terms}\ninitial = \"x\"\n"
+        );
+        let time = "end = 0.2\nsteps = 5";
+        solve(&on(SQUARE, 1, &equation, time, "{ name = \"norm\", kind = \"l2_norm\" }")).functionals["norm"]
+    };
+    let expected = of("source = \"x*t\"\ncapacity = \"1 + u^2\"");
+    let found = of("source = \"x*t - (1 + u^2)*u_t\"");
+    assert!((found / expected - 1.0).abs() < 1e-12, "{found} and {expected}");
+}
+
+/// The error at the end of u = (1 + t²)(1 + x) with a conductivity and a capacity that depend on u, linear in space.
+fn error(method: &str, steps: usize) -> f64 {
+    // u_t (1 + u²) − ∂x((1 + u) ∂x u) with ∂x u = a = 1 + t² is u_t (1 + u²) − a².
+    let equation = "[unknown]\nu = { degree = 2 }\n[equation]\nkind = \"form\"\ndefine = \"a = 1 + t^2; w = a*(1 + x)\"\nflux = \"(1 + u)*grad(u)\"\n\
+         source = \"2*t*(1 + x)*(1 + w^2) - a^2\"\ncapacity = \"1 + u^2\"\ninitial = \"1 + x\"\n\
+         [[boundary]]\nwhere = \"xmin\"\ndirichlet = \"1 + t^2\"\n[[boundary]]\nwhere = \"xmax\"\nflux = \"(1 + w)*a\"\n";
+    let time = format!("method = \"{method}\"\nend = 1\nsteps = {steps}");
+    let functionals = "{ name = \"error\", kind = \"error_l2\", exact = \"(1 + t^2)*(1 + x)\" }";
+    let text = on("kind = \"square\", cells = [4, 2]", 2, equation, &time, functionals)
+        + "nonlinear_tolerance = 1e-12\n";
+    solve(&text).functionals["error"]
+}
+
+#[test]
+fn schemes_have_their_order_for_nonlinear_forms() {
+    for (method, order) in [("implicit-euler", 1.0), ("sdirk2", 2.0)] {
+        let [coarse, fine] = [20, 40].map(|steps| error(method, steps));
+        let found = (coarse / fine).log2();
+        assert!((found - order).abs() < 0.15, "{method}: {coarse}, {fine}, order {found}");
+    }
+    // Quadratic polynomials in time are exact for BDF2 after its first step.
+    assert!(error("bdf2", 20) < 1e-3);
+}
+
+#[test]
+fn bdf2_has_order_two_for_nonlinear_forms() {
+    let error = |steps: usize| {
+        let equation = "[unknown]\nu = {}\n[equation]\nkind = \"form\"\nflux = \"(1 + u^2)*grad(u)\"\n\
+             source = \"cos(t) + sin(t)^3 - u^3\"\ncapacity = \"1\"\ninitial = 0\n";
+        // Of u' = cos t + sin³ t − u³ the solution is sin t.
+        let time = format!("end = 1\nsteps = {steps}");
+        let exact = "{ name = \"error\", kind = \"error_l2\", exact = \"sin(t)\" }";
+        let text = on(SQUARE, 1, equation, &time, exact) + "nonlinear_tolerance = 1e-12\n";
+        solve(&text).functionals["error"]
+    };
+    let [coarse, fine] = [40, 80].map(error);
+    let order = (coarse / fine).log2();
+    assert!((order - 2.0).abs() < 0.1, "{coarse}, {fine}, order {order}");
+}
+
+#[test]
+fn steps_by_a_tolerance_keep_it() {
+    for tolerance in [1e-2, 1e-4] {
+        let equation = "[unknown]\nu = { components = 2 }\n[equation]\nkind = \"form\"\nflux = \"0.1*grad(u)\"\n\
+             source = \"[-u[0]^2*u[1], u[0]^2*u[1] - 3*(u[1] - sin(2*t))]\"\ncapacity = 1\ninitial = [1, 0.5]\n";
+        let exactly = |time: &str| {
+            let text = on(SQUARE, 1, equation, time, "{ name = \"mean\", kind = \"mean\" }");
+            solve(&(text + "nonlinear_tolerance = 1e-11\n"))
+        };
+        let expected = exactly("method = \"sdirk2\"\nend = 1.5\nsteps = 2000");
+        let found = exactly(&format!("end = 1.5\ntolerance = {tolerance}"));
+        for component in ["mean[0]", "mean[1]"] {
+            let error = (found.functionals[component] - expected.functionals[component]).abs();
+            assert!(error < tolerance, "{component}: {error} beyond {tolerance}");
+        }
+        assert!(found.time.unwrap().steps < 1000);
+    }
+}
+
+#[test]
+fn a_component_without_a_rate_follows_the_others() {
+    // 0 = u₁ − u₀², u₀' = −u₁ with u₀ = 1/(1 + t).
+    for method in ["implicit-euler", "bdf2", "sdirk2"] {
+        let equation = "[unknown]\nu = { components = 2 }\n[equation]\nkind = \"form\"\nsource = \"[-u[1], u[0]^2 - u[1]]\"\n\
+             capacity = [1, 0]\ninitial = [1, 1]\n";
+        let time = format!("method = \"{method}\"\nend = 1\nsteps = 50");
+        let found =
+            solve(&on(SQUARE, 1, equation, &time, "{ name = \"mean\", kind = \"mean\" }")).functionals;
+        let (bound, [u, w]) = (
+            if method == "implicit-euler" { 5e-3 } else { 1e-4 },
+            [0, 1].map(|i| found[&format!("mean[{i}]")]),
+        );
+        assert!((u - 0.5).abs() < bound && (w - u * u).abs() < 1e-8, "{method}: {u}, {w}");
+    }
+}
+
+#[test]
+fn a_capacity_that_is_a_matrix_couples_rates() {
+    // C u' = C (1, −2) has the solution t (1, −2).
+    let equation = "[unknown]\nu = { components = 2 }\n[equation]\nkind = \"form\"\nsource = [\"2 - 1*2\", \"1 - 3*2\"]\ncapacity = [[2, 1], [1, 3]]\n";
+    let time = "end = 2\nsteps = 4";
+    let found = solve(&on(SQUARE, 1, equation, time, "{ name = \"mean\", kind = \"mean\" }")).functionals;
+    assert!((found["mean[0]"] - 2.0).abs() < 1e-9 && (found["mean[1]"] + 4.0).abs() < 1e-9, "{found:?}");
+}
+
+fn case(folder: &Path, text: &str) -> Case {
+    let mut case = Case::parse(&folder.join("case.toml"), text.into()).unwrap();
+    case.file.output.directory = folder.join("out");
+    case
+}
+
+/// The rows of the table of traces.
+fn traces(case: &Case) -> Vec<Vec<f64>> {
+    let table = std::fs::read_to_string(case.file.output.directory.join("traces.csv")).unwrap();
+    table.lines().skip(1).map(|row| row.split(',').map(|text| text.parse().unwrap()).collect()).collect()
+}
+
+#[test]
+fn the_energy_of_allen_and_cahn_decreases_and_is_traced() {
+    let equation = "[unknown]\nu = {}\n[equation]\nkind = \"form\"\nenergy = \"0.002*grad(u).grad(u)/2 + (1 - u^2)^2/4\"\ncapacity = 1\n\
+         initial = \"0.3*sin(7*x)*cos(5*y) + 0.05\"\n";
+    let functionals = "{ name = \"energy\", kind = \"energy\" }, { name = \"points\", kind = \"value_at\", points = [[0.5, 0.5], [0, 0]] }";
+    let time = "end = 8\nsteps = 40\ntraces = { every = 0.5 }\nframes = [0, 8]";
+    let folder = tempfile::tempdir().unwrap();
+    let case =
+        case(folder.path(), &on("kind = \"square\", cells = [12, 12]", 1, equation, time, functionals));
+    let report = run(&case, &mut Silent).unwrap();
+    let rows = traces(&case);
+    assert_eq!((rows.len(), rows[0].len()), (17, 4));
+    assert!(rows.windows(2).all(|pair| pair[1][1] < pair[0][1]), "{rows:?}");
+    assert!(rows[16][1] < 0.5 * rows[0][1] && rows[16][1] == report.functionals["energy"]);
+    assert!(report.files.contains_key("frames/u_0001.vtu"));
+    assert_eq!(verify(&case.file.output.directory).unwrap(), []);
+}
+
+#[test]
+fn the_balance_of_two_chemicals_that_react_holds_in_each_step() {
+    let initial = "exp(-((x - 0.1)^2 + (y - 0.15)^2)/0.002)";
+    let equation = format!(
+        "[unknown]\nc = {{ components = 2 }}\n[equation]\nkind = \"form\"\nconstants = {{ feed = 0.04, kill = 0.06 }}\n\
+         define = \"D = [[2e-5, 0], [0, 1e-5]]; r = c[0]*c[1]^2\"\nflux = \"D*grad(c)\"\n\
+         source = \"[feed*(1 - c[0]) - r, r - (feed + kill)*c[1]]\"\ncapacity = 1\ninitial = [\"1 - 0.5*{initial}\", \"0.25*{initial}\"]\n"
+    );
+    let mesh = "kind = \"square\", cells = [8, 8], upper = [0.3, 0.3], cell = \"quadrilateral\"";
+    let time = "method = \"implicit-euler\"\nend = 60\nsteps = 20\ntraces = { every = 3 }";
+    let functionals = "{ name = \"mean\", kind = \"mean\" }, { name = \"most\", kind = \"max\" }";
+    let folder = tempfile::tempdir().unwrap();
+    let text = on(mesh, 2, &equation, time, functionals) + "nonlinear_tolerance = 1e-12\n";
+    let case = case(folder.path(), &text);
+    run(&case, &mut Silent).unwrap();
+    let rows = traces(&case);
+    assert_eq!(rows.len(), 21);
+    for pair in rows.windows(2) {
+        let ([_, u0, v0, ..], [_, u, v, ..]) = (&pair[0][..], &pair[1][..]) else { panic!("{pair:?}") };
+        let (rate, flows) = ((u + v - u0 - v0) / 3.0, 0.04 * (1.0 - u) - 0.1 * v);
+        assert!((rate - flows).abs() < 1e-11, "{rate} and {flows}");
+    }
+    // The reaction spreads: its product grows, the one that it consumes becomes less.
+    assert!(rows[20][2] > 1.5 * rows[5][2] && rows[20][1] < rows[5][1], "{rows:?}");
+}
+
+/// Asks for a stop once a time is reached.
+struct StopAt(f64, bool);
+
+impl Progress for StopAt {
+    fn time(&mut self, time: f64, _: f64) {
+        self.1 |= time >= self.0;
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.1
+    }
+}
+
+#[test]
+fn an_interrupted_run_goes_on_to_the_same_bits() {
+    let nonlinear = "[unknown]\nu = { components = 2 }\n[equation]\nkind = \"form\"\nconstants = { D = [[1, 0], [0, 0.5]] }\nflux = \"D*grad(u)\"\n\
+         source = \"[1 - u[0]^2*u[1], u[0]^2*u[1] - u[1]]\"\ncapacity = 1\ninitial = [\"1 + x\", \"y\"]\n";
+    let linear = "[unknown]\nu = {}\n[equation]\nkind = \"form\"\nflux = \"(1 + t)*grad(u)\"\nsource = 1\ncapacity = 1\n\
+         [[boundary]]\nwhere = \"xmin\"\ndirichlet = \"t\"\n";
+    for (equation, solver) in [(nonlinear, "preconditioner = \"amg\""), (nonlinear, ""), (linear, "")] {
+        for steps in ["steps = 20", "tolerance = 1e-3"] {
+            let time = format!("end = 1\n{steps}\ntraces = {{ every = 0.25 }}\ncheckpoint = {{ steps = 6 }}");
+            let mean = "{ name = \"mean\", kind = \"mean\" }";
+            let text = on(SQUARE, 1, equation, &time, mean) + solver + "\n";
+            let [whole, cut] = [0, 1].map(|_| tempfile::tempdir().unwrap());
+            let report: Report = run(&case(whole.path(), &text), &mut Silent).unwrap();
+            let mut parts = case(cut.path(), &text);
+            assert_eq!(run(&parts, &mut StopAt(0.4, false)).unwrap().time.unwrap().stop, "interrupted");
+            parts.file.time.as_mut().unwrap().restart = true;
+            let second = run(&parts, &mut Silent).unwrap();
+            assert_eq!(second.functionals, report.functionals, "{solver}, {steps}");
+            assert_eq!(second.files, report.files, "{steps}");
+        }
+    }
+}
+
+#[test]
+fn mistakes_are_named_with_their_place() {
+    let good = "[unknown]\nu = { components = 2 }\n[equation]\nkind = \"form\"\nflux = \"grad(u)\"\ncapacity = \"2*t + 1\"\ninitial = [1, \"x\"]\n";
+    let (time, mean) = ("method = \"bdf2\"\nend = 1\nsteps = 2", "{ name = \"mean\", kind = \"mean\" }");
+    let good = on(SQUARE, 1, good, time, mean);
+    solve(&good);
+    for (from, to, expected) in [
+        ("\"bdf2\"", "\"adi\"", "time.method: \"adi\" is for grids: take \"bdf2\""),
+        ("\"bdf2\"", "\"strang\"", "time.method: splitting is for kind"),
+        (
+            "\"bdf2\"",
+            "\"crank-nicolson\"",
+            "time.method: \"crank-nicolson\" is not for a capacity that depends on t",
+        ),
+        ("steps = 2", "steps = 0", "time.steps: at least one"),
+        ("steps = 2", "steps = 2\nmass = \"lumped\"", "time.mass: a form has its consistent mass matrix"),
+        ("capacity = \"2*t + 1\"\n", "", "equation: an equation in time needs the factor of ∂u/∂t"),
+        (
+            "\"2*t + 1\"",
+            "[1, 2, 3]",
+            "equation.capacity: this is a vector of 3, where the capacity needs a number, a vector of 2 or a matrix of 2 × 2",
+        ),
+        ("\"2*t + 1\"", "{ field = \"c\" }", "equation.capacity: of a form it is a formula"),
+        ("[1, \"x\"]", "[1, \"x\", 2]", "equation.initial: "),
+        (
+            "[time]\nmethod = \"bdf2\"\nend = 1\nsteps = 2\n",
+            "",
+            "equation.capacity: is the factor of ∂u/∂t: give a [time] section",
+        ),
+        ("[time]", "[continuation]\n[time]", "continuation: load steps are for a steady equation"),
+        (
+            "kind = \"mean\"",
+            "kind = \"flux\", where = \"all\"",
+            "output.functionals[0]: fluxes are computed of steady forms",
+        ),
+        ("tolerance = 1e-13", "tolerance = 1e-13\nranks = 2", "solver.ranks: "),
+    ] {
+        let text = good.replace(from, to);
+        assert_ne!(text, good, "{from}");
+        let (key, message) = refusal(&text);
+        let found = format!("{key}: {message}");
+        assert!(found.contains(expected), "{to}: {found}");
+    }
+}
+
+#[test]
+fn a_run_that_cannot_go_on_says_where_and_why() {
+    // u' = u² reaches infinity at t = 1.
+    let equation = "[unknown]\nu = {}\n[equation]\nkind = \"form\"\nsource = \"1/(1 - t) + sqrt(0.5 - t)*u\"\ncapacity = 1\ninitial = 1\n";
+    let text = on(SQUARE, 1, equation, "end = 1\nsteps = 10", "");
+    let report = crate::try_solve(&text).unwrap();
+    assert_eq!(report.time.as_ref().unwrap().stop, "solver-failed");
+    let told = report.warnings.last().unwrap();
+    assert!(told.contains("at t = 0.5") && told.contains("NaN in cell"), "{told}");
+}
