@@ -13,7 +13,8 @@ pub struct Linearization {
     pub numbers: Program,
     /// For each number whether it is the same at all points of a cell.
     pub is_by_cell: Vec<bool>,
-    /// The rest. Its inputs are the direction by slots, of the tangent alone, then the numbers.
+    /// The rest. Its inputs are the direction by slots, or those of [`Integrand::varying`] with [`Integrand::by_state`], then the
+    /// numbers.
     pub program: Program,
 }
 
@@ -62,8 +63,8 @@ impl Integrand {
         all.filter_map(|(position, input)| Some((position, input?)))
     }
 
-    fn divided(&self, program: &Program, is_direction: impl Fn(usize) -> bool) -> Linearization {
-        let Split { early, late, inputs } = program.split(is_direction);
+    fn divided(&self, program: &Program, is_late: impl Fn(usize) -> bool) -> Linearization {
+        let Split { early, late, inputs } = program.split(is_late);
         let is_uniform = |input: &usize| {
             matches!(self.inputs().get(*input), Some(Input::Tag | Input::Cell(_) | Input::Time) | None)
         };

@@ -285,7 +285,7 @@ fn mistakes_are_named_with_their_place() {
 
 #[test]
 fn a_run_that_cannot_go_on_says_where_and_why() {
-    // u' = u² reaches infinity at t = 1.
+    // The source has no value after t = 1/2.
     let equation = "[unknown]\nu = {}\n[equation]\nkind = \"form\"\nsource = \"1/(1 - t) + sqrt(0.5 - t)*u\"\ncapacity = 1\ninitial = 1\n";
     let text = on(SQUARE, 1, equation, "end = 1\nsteps = 10", "");
     let report = crate::try_solve(&text).unwrap();

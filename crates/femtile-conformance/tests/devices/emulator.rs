@@ -221,6 +221,8 @@ fn complaint(name: &str, change: impl Fn(&str, &str) -> String + Send + Sync + '
         }
         if name == "form_products.cu" {
             suite::tangents::residuals_of_forms_agree_with_the_processor(&device, &scope);
+            // u at the points, from which matrices are computed.
+            suite::tangents::matrices_of_forms_agree_with_the_processor(&device, &scope);
             return;
         }
         if name == "form_matrix.cu" {

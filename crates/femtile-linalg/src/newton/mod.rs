@@ -108,7 +108,8 @@ pub struct CorrectionOutcome {
 /// $$ \|\bar\delta\| \le (1 - \theta/4)\,\|\delta\|, \qquad J(u_k)\,\bar\delta = r(u_k + \theta\delta), $$
 ///
 /// whatever the scales of the rows of r; if it does not, the next length is
-/// $\min(\theta^2\,\|\delta\| \,/\, 2\,\|\bar\delta - (1 - \theta)\,\delta\|,\ \theta / 2)$.
+/// $\min(\theta^2\,\|\delta\| \,/\, 2\,\|\bar\delta - (1 - \theta)\,\delta\|,\ \theta / 2)$, at least θ/10, and θ/4 if the solve for it
+/// does not converge.
 ///
 /// A small residual says little if some rows of J are much larger than others.
 /// [`NewtonConfig::checks_correction`] asks for the next correction as well, which estimates the error. The

@@ -10,7 +10,7 @@ use femtile_device::{Buffer, Cpu, Cuda, parallel};
 use femtile_expression::{Expression, Program as Formula};
 use femtile_form::{Domain, Form, Input, Integrand, Varying};
 use femtile_linalg::vector::VectorKernels;
-use femtile_space::Element;
+use femtile_space::{Element, LinearConstraints};
 use femtile_sparse::{Csr, StoredMatrix};
 
 use super::numbers::PointText;
@@ -22,6 +22,7 @@ use crate::sites::cell_rule;
 
 static PRODUCTS: Program =
     Program { name: "form_products", source: include_str!("products.cu"), headers: &[] };
+static ENTRIES: Program = Program { name: "form_entries", source: include_str!("entries.cu"), headers: &[] };
 static MATRIX: Program = Program { name: "form_matrix", source: include_str!("matrix.cu"), headers: &[] };
 
 /// Threads of a block, and the most of a team.
@@ -214,6 +215,11 @@ fn matrix_program(integrand: &Integrand, sizes: Sizes) -> (Specialisation, Part)
     (program, part)
 }
 
+/// The program that changes entries of arrays.
+pub(super) fn entries_program() -> Specialisation {
+    ENTRIES.of::<f64>()
+}
+
 /// Returns the programs of the integral of an integrand over cells with an element.
 pub(super) fn programs(integrand: &Integrand, components: usize, element: &Element) -> [Specialisation; 2] {
     let sizes = Sizes::of(integrand, components, element);
@@ -267,11 +273,6 @@ impl CudaFormMatrix {
     pub fn matrix(&self) -> &Csr<f64, Cuda> {
         &self.matrix
     }
-
-    /// Returns the matrix, whose pattern stays.
-    pub fn matrix_mut(&mut self) -> &mut Csr<f64, Cuda> {
-        &mut self.matrix
-    }
 }
 
 /// The products of an integral over the cells.
@@ -295,7 +296,7 @@ struct MatrixOfIntegral {
 ///
 /// # Cost
 /// Keeps $8(d^2 + 1)$ bytes per point, 8 per cell and shape function, and 8 per number of a cell or a point that coefficients give;
-/// a product writes 16 more per unknown of a cell.
+/// a product writes 16 more per unknown of a cell, a matrix that depends on u its values at the points.
 pub struct CudaForm<'o, 'a> {
     operator: &'o CpuOperator<'a>,
     device: Cuda,
@@ -310,6 +311,8 @@ pub struct CudaForm<'o, 'a> {
     products: Vec<OnceCell<ProductsOfIntegral>>,
     matrices: Vec<OnceCell<MatrixOfIntegral>>,
     found: RefCell<Option<Buffer<f64, Cuda>>>,
+    /// Unknowns at which r and y are zero, with the zeros.
+    constrained: Option<(Buffer<u64, Cuda>, Buffer<f64, Cuda>)>,
     /// The last time with the residual of the facets that depend on nothing else.
     fixed: RefCell<Option<(f64, Buffer<f64, Cuda>)>>,
 }
@@ -318,7 +321,7 @@ impl<'o, 'a> CudaForm<'o, 'a> {
     /// Brings a form to a GPU.
     ///
     /// # Errors
-    /// Errors of the device; [`OperatorError::Mismatch`] for cells with more unknowns than the shared memory of a block takes.
+    /// Errors of the device.
     pub fn new(device: &Cuda, operator: &'o CpuOperator<'a>) -> Result<Self, OperatorError> {
         let (space, basis) = (operator.discrete().space(), &operator.basis);
         let (n, n_q, n_cells) = (basis.n, basis.n_q, space.n_cells());
@@ -346,9 +349,35 @@ impl<'o, 'a> CudaForm<'o, 'a> {
             products: (0..n_integrals).map(|_| OnceCell::new()).collect(),
             matrices: (0..n_integrals).map(|_| OnceCell::new()).collect(),
             found: RefCell::default(),
+            constrained: None,
             fixed: RefCell::default(),
             device: device.clone(),
         })
+    }
+
+    /// Makes r and y of [`Self::products`] zero at the constrained unknowns, of whatever value the cells give there.
+    ///
+    /// # Errors
+    /// [`OperatorError::Mismatch`] for constraints of another number of unknowns, and for those that combine unknowns.
+    pub fn constrain(&mut self, constraints: &LinearConstraints) -> Result<(), OperatorError> {
+        let (found, expected) = (constraints.n_dofs(), self.operator.discrete().n_unknowns());
+        if found != expected {
+            return Err(OperatorError::Length { field: "constraints", found, expected });
+        }
+        let dofs = constraints.dofs();
+        if dofs.iter().any(|&dof| constraints.terms(dof).is_some_and(|terms| !terms.is_empty())) {
+            return Err(combined());
+        }
+        let places = dofs.iter().map(|&dof| u64::from(dof)).collect();
+        let zeros = Buffer::zeros(&self.device, dofs.len())?;
+        self.constrained = Some((Buffer::from_vec(&self.device, places)?, zeros));
+        Ok(())
+    }
+
+    /// Returns whether the shared memory of a block takes the unknowns of a cell, as [`Self::products`] needs it.
+    pub fn fits(&self) -> bool {
+        let most = self.device.properties().shared_bytes_per_block();
+        self.operator.cells.iter().all(|integrand| self.sizes(integrand).teams().2 <= most)
     }
 
     fn sizes(&self, integrand: &Integrand) -> Sizes {
@@ -437,7 +466,7 @@ impl<'o, 'a> CudaForm<'o, 'a> {
         }
     }
 
-    /// Computes the residual r and the product y of the tangent with a direction; returns whether r is finite.
+    /// Computes the residual r and the product y of the tangent with a direction; returns whether $r \cdot r$ is finite.
     ///
     /// # Shapes
     /// `direction, r, y: [n_unknowns]`
@@ -485,6 +514,10 @@ impl<'o, 'a> CudaForm<'o, 'a> {
                 (r.write(), y.write(), found.read(), begins, places, n_dofs as u64, n_cells as u64);
             // SAFETY: places are below the cells times the shape functions.
             unsafe { device.launch(program, &sums, over, of_cells) }?;
+        }
+        if let Some((places, zeros)) = &self.constrained {
+            self.change(r, (places, zeros), false)?;
+            self.change(y, (places, zeros), false)?;
         }
         Ok(device.dot(r, r)?.is_finite())
     }
@@ -575,6 +608,10 @@ impl<'o, 'a> CudaForm<'o, 'a> {
     /// finite; errors of the device.
     pub fn refill(&self, state: &CudaState<'_>, to: &mut CudaFormMatrix) -> Result<(), OperatorError> {
         self.check(state)?;
+        let (found, expected) = (to.pattern.offsets.len() - 1, self.operator.discrete().n_unknowns());
+        if found != expected {
+            return Err(OperatorError::Length { field: "pattern", found, expected });
+        }
         let CudaFormMatrix { matrix, pattern, offsets, values, constrained, ones } = to;
         let columns = matrix.columns().address_on(&self.device)?;
         self.device.fill(values, 0.0)?;
@@ -592,13 +629,15 @@ impl<'o, 'a> CudaForm<'o, 'a> {
         let (places, entries): (Vec<u64>, Vec<f64>) = sums.into_iter().unzip();
         let added = (Buffer::from_vec(&self.device, places)?, Buffer::from_vec(&self.device, entries)?);
         self.change(values, (&added.0, &added.1), true)?;
+        // Cells may have no value where all their unknowns are constrained.
+        self.change(values, (constrained, ones), false)?;
         if !self.device.dot(values, values)?.is_finite() {
             // The reference finds the place of a value that is not finite.
             state.on_host(|state| {
                 reference::for_entries(self.operator.discrete(), state, &mut |_, _, _| {})
             })?;
+            return Err(OperatorError::Mismatch("the tangent is not finite".into()));
         }
-        self.change(values, (constrained, ones), false)?;
         Ok(matrix.combine_values(1.0, values, 0.0)?)
     }
 
@@ -609,16 +648,15 @@ impl<'o, 'a> CudaForm<'o, 'a> {
         (places, entries): (&Buffer<u64, Cuda>, &Buffer<f64, Cuda>),
         adds: bool,
     ) -> Result<(), OperatorError> {
-        let n = places.len();
-        if n == 0 || self.operator.cells.is_empty() {
+        let (n, program) = (places.len(), entries_program());
+        if n == 0 {
             return Ok(());
         }
         let kernel = Kernel::<Entries>::new("form_entries");
-        let program = &self.matrix_of(0)?.program;
         let launch = Launch::over(n, THREADS as u32);
         let arguments = (values.write(), places.read(), entries.read(), n as u64, u32::from(adds));
-        // SAFETY: places are those of the pattern, each once.
-        unsafe { self.device.launch(program, &kernel, launch, arguments) }?;
+        // SAFETY: places are below the length of the array, and each is there once.
+        unsafe { self.device.launch(&program, &kernel, launch, arguments) }?;
         Ok(())
     }
 
@@ -745,11 +783,9 @@ fn offsets_on(device: &Cuda, pattern: &Pattern) -> Result<Buffer<u64, Cuda>, Ope
 }
 
 fn refuse_combinations(pattern: &Pattern) -> Result<(), OperatorError> {
-    match pattern.combines_unknowns() {
-        false => Ok(()),
-        true => {
-            let message = "constraints that combine unknowns: their matrix is assembled on a CPU";
-            Err(OperatorError::Mismatch(message.into()))
-        }
-    }
+    if pattern.combines_unknowns() { Err(combined()) } else { Ok(()) }
+}
+
+fn combined() -> OperatorError {
+    OperatorError::Mismatch("constraints that combine unknowns: their form is evaluated on a CPU".into())
 }

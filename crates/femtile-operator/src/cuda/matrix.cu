@@ -128,9 +128,3 @@ extern "C" __global__ void __launch_bounds__(TEAM * TEAMS) form_matrix(double* v
         __syncthreads();
     }
 }
-
-// Adds numbers to the entries of a matrix at some places, or puts them there.
-extern "C" __global__ void form_entries(double* values, const u64* places, const double* entries, u64 n, u32 adds) {
-    const u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n) values[places[i]] = adds ? values[places[i]] + entries[i] : entries[i];
-}

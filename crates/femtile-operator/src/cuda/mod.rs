@@ -21,7 +21,7 @@ pub use tangent::{CudaTangent, CudaTangentData};
 /// # Errors
 /// None: the equations of the library have the elements and coefficients that are used here.
 pub fn cuda_specialisations() -> Result<Vec<Specialisation>, OperatorError> {
-    let mut programs = Vec::new();
+    let mut programs = vec![form::entries_program()];
     for dimension in [2, 3] {
         let elasticity = Equation::named("elasticity")?;
         let elasticity = elasticity.form(dimension).with("young", 1.0)?.with("poisson", 0.3)?.build()?;

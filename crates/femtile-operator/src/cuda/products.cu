@@ -28,7 +28,7 @@ struct Cells {
     u64 n;
 };
 
-// Functions by unknowns; none of them is zero. Numbers of both programs [cells][OF_CELL], then [AT_POINT][POINTS].
+// Functions by unknowns; a null pointer is the function zero. Numbers of both programs [cells][OF_CELL], then [AT_POINT][POINTS].
 struct Functions {
     const double* u;
     const double* rate;

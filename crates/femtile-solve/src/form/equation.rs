@@ -176,12 +176,34 @@ impl<'a, D: RankDevice> FormEquation<'a, D> {
 
     /// Takes a function.
     fn move_to(&mut self, u: &Buffer<f64, D>) -> Result<(), LinalgError> {
-        let [shift, time] = self.filled_at;
-        let is_same = shift == self.shift() && (time == self.time || !self.is_tangent_in_time);
-        self.is_tangent_there &= self.is_linear && is_same;
+        self.is_tangent_there = false;
         self.rate = self.stage.as_ref().map(|stage| stage.rate(u)).transpose()?;
         self.at = self.copied(u)?;
         Ok(())
+    }
+
+    /// Returns $-r$ at a function, and the product of the tangent with its values at free unknowns; none if r has no value.
+    fn terms_at(&mut self, u: &Buffer<f64, D>) -> Result<Option<[Buffer<f64, D>; 2]>, SolveError> {
+        self.move_to(u)?;
+        let free = self.evaluation.free(u)?;
+        let products = self.evaluation.products(&self.place(), &free);
+        let Some([r, product]) = self.accepted(products)? else { return Ok(None) };
+        let device = self.form.device;
+        let mut opposite = Buffer::zeros(device, r.len()).map_err(LinalgError::from)?;
+        device.combine(&mut opposite, &[(-1.0, &r)])?;
+        Ok(Some([opposite, product]))
+    }
+
+    /// Returns $-r(t, u, 0)$, zero at unknowns with Dirichlet values.
+    ///
+    /// # Errors
+    /// An integrand without a value.
+    pub(super) fn without_rate(&mut self, u: &Buffer<f64, D>) -> Result<Buffer<f64, D>, SolveError> {
+        self.stage = None;
+        match self.terms_at(u)? {
+            Some([opposite, _]) => Ok(opposite),
+            None => Err(self.without_value()?),
+        }
     }
 
     fn shift(&self) -> f64 {
@@ -195,11 +217,12 @@ impl<'a, D: RankDevice> FormEquation<'a, D> {
 
     /// Assembles the tangent at the last function; returns whether it has a value there.
     fn fill_tangent(&mut self) -> Result<bool, SolveError> {
-        if self.is_tangent_there {
+        let (shift, time) = (self.shift(), self.time);
+        let is_same = shift == self.filled_at[0] && (time == self.filled_at[1] || !self.is_tangent_in_time);
+        if self.is_tangent_there || self.tangent.is_some() && self.is_linear && is_same {
             return Ok(true);
         }
         self.tangent = None;
-        let (shift, time) = (self.shift(), self.time);
         let at = At { u: &self.at, rate: self.rate.as_ref(), shift };
         let filled = self.evaluation.assemble(&at).map(Some);
         if self.accepted(filled)?.is_none() {
@@ -294,6 +317,7 @@ impl<'a, D: RankDevice> FormEquation<'a, D> {
 
     /// Makes the preconditioner again that was made at a function in the stage.
     pub(super) fn make_again(&mut self, time: f64, u: &Buffer<f64, D>) -> Result<(), SolveError> {
+        self.evaluation.bring_time(time, &self.given)?;
         self.time = time;
         self.move_to(u)?;
         if self.fill_tangent()? {
@@ -391,14 +415,9 @@ impl<D: RankDevice> NonlinearEquation<D> for FormEquation<'_, D> {
     type Error = SolveError;
 
     fn residual(&mut self, u: &Buffer<f64, D>) -> Result<ResidualNorm, SolveError> {
-        self.move_to(u)?;
-        let free = self.evaluation.free(u)?;
-        let products = self.evaluation.products(&self.place(), &free);
-        let Some([mut r, mut product]) = self.accepted(products)? else {
-            return Ok(ResidualNorm { norm: f64::NAN, size: f64::NAN });
-        };
+        let nothing = ResidualNorm { norm: f64::NAN, size: f64::NAN };
+        let Some([mut r, mut product]) = self.terms_at(u)? else { return Ok(nothing) };
         let form = self.form;
-        form.device.axpby(&mut r, 0.0, &product, -1.0)?;
         if let Some(defect) = self.stage.as_ref().and_then(|stage| stage.defect.as_ref()) {
             form.device.axpby(&mut r, 1.0, defect, 1.0)?;
         }
@@ -406,6 +425,10 @@ impl<D: RankDevice> NonlinearEquation<D> for FormEquation<'_, D> {
         let of_product = form.norm(&product)?;
         form.device.axpby(&mut product, 1.0, &self.residual, 1.0)?;
         self.terms = form.norm(&product)?.max(of_product);
+        if !(self.terms.is_finite() && of_product.is_finite()) {
+            // A tangent without a value, whose place its matrix names.
+            return Ok(nothing);
+        }
         let size = self.stage.as_ref().map_or(self.terms, |stage| stage.size(self.terms));
         Ok(ResidualNorm { norm: form.norm(&self.residual)?, size })
     }

@@ -74,14 +74,18 @@ pub(super) fn on_host<'f, D: RankDevice>(
     Ok(Box::new(OnHost { form, time: f64::NAN, given: LinearConstraints::none(0), cells }))
 }
 
-/// Evaluates on the GPU of a rank that is alone.
+/// Evaluates on the GPU of a rank that is alone; on the processor where a cell has too many unknowns for it.
 pub(super) fn on_gpu<'f>(form: &'f RankForm<'_, Cuda>) -> Result<Box<dyn Evaluation<Cuda> + 'f>, SolveError> {
     let Some(operator) = form.operator.as_ref().filter(|_| form.part.is_none()) else { return on_host(form) };
+    let cells = CudaForm::new(form.device, operator)?;
+    if !cells.fits() {
+        return on_host(form);
+    }
     let nothing = || Buffer::zeros(form.device, 0).map_err(LinalgError::from);
     Ok(Box::new(OnGpu {
         form,
         operator,
-        cells: CudaForm::new(form.device, operator)?,
+        cells,
         time: f64::NAN,
         given: LinearConstraints::none(0),
         free: nothing()?,
@@ -207,6 +211,7 @@ impl Evaluation<Cuda> for OnGpu<'_, '_> {
         given.impose(&mut values);
         self.free = Buffer::from_vec(self.form.device, free).map_err(LinalgError::from)?;
         self.values = Buffer::from_vec(self.form.device, values).map_err(LinalgError::from)?;
+        self.cells.constrain(given)?;
         (self.time, self.given) = (time, given.clone());
         Ok(())
     }
@@ -233,7 +238,7 @@ impl Evaluation<Cuda> for OnGpu<'_, '_> {
         if !self.cells.products(&self.state(at), direction, [&mut r, &mut product])? {
             return Ok(None);
         }
-        Ok(Some([self.free(&r)?, self.free(&product)?]))
+        Ok(Some([r, product]))
     }
 
     fn assemble(&mut self, at: &At<'_, Cuda>) -> Result<(), SolveError> {

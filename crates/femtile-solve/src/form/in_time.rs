@@ -71,8 +71,8 @@ impl<'m> FormProblem<'m> {
     /// solution at the last time, and how the run ended.
     ///
     /// Stages are solved by Newton's method; if the form is linear by one linear solve, whose matrix is kept while the length of
-    /// steps does not change and no entry depends on t. [`PreconditionerConfig::Auto`] is the diagonal if the tangent is not symmetric. A component whose rate is in no formula is determined at each time by its
-    /// equation.
+    /// steps does not change and no entry depends on t. [`PreconditionerConfig::Auto`] is the diagonal if the tangent is not
+    /// symmetric. A component whose rate is in no formula is determined at each time by its equation.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -110,6 +110,10 @@ impl<'m> FormProblem<'m> {
         observer: &mut dyn FormObserver,
         stages: &mut Stages<'_>,
     ) -> Result<(FormSolution<'m>, Outcome), SolveError> {
+        if !self.is_in_time || self.continuation.is_some() {
+            let message = "the equation is not one in time, or has load steps: make it with `in_time`, without `continuation`";
+            return Err(SolveError::setting(&["time".into()], message));
+        }
         if config.ranks.n() > 1 {
             let message = "an equation of its own in time is solved by one rank: take ranks = 1";
             return Err(SolveError::solver("ranks", message));

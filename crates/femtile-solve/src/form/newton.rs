@@ -183,7 +183,7 @@ impl Known<'_, '_> {
             config: equation.linear.config().clone(),
             parts: SystemSummary::of_refilled_matrix(
                 std::mem::take(&mut equation.linear.levels),
-                vec!["eisenstat1996"],
+                vec!["eisenstat1996", "deuflhard2011"],
             ),
             warnings,
         })

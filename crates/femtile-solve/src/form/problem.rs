@@ -56,7 +56,7 @@ pub struct FormProblem<'m> {
     /// For each component, or none for zero.
     initial: Vec<Coefficient>,
     pub(super) continuation: Option<Continuation>,
-    is_in_time: bool,
+    pub(super) is_in_time: bool,
     n_conditions: usize,
     inner_facets: Vec<InnerFacets>,
     notes: Vec<String>,

@@ -72,11 +72,8 @@ impl<D: RankDevice> FormEquation<'_, D> {
     /// # Errors
     /// An integrand without a value.
     pub fn defect(&mut self, u: &Buffer<f64, D>, d: &mut Buffer<f64, D>) -> Result<(), SolveError> {
-        self.stage = None;
-        if !self.residual(u)?.norm.is_finite() {
-            return Err(self.without_value()?);
-        }
-        Ok(u.device().copy(d, &self.residual)?)
+        let opposite = self.without_rate(u)?;
+        Ok(u.device().copy(d, &opposite)?)
     }
 
     /// Returns what later solves depend on, as numbers.
