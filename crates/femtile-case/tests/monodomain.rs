@@ -1,11 +1,15 @@
 //! The monodomain equation from case files: restarts, refusals, runs that end early.
 
+#[path = "shared/stop_at.rs"]
+mod stop_at;
+
 use std::path::Path;
 
 use femtile_cardiac::monodomain::Checkpoint;
-use femtile_case::{Case, CaseError, Progress, Report, Silent, run, verify};
+use femtile_case::{Case, CaseError, Report, Silent, run, verify};
 use femtile_linalg::krylov::Stop as KrylovStop;
 use femtile_mesh::generate::{SquareConfig, square};
+use stop_at::StopAt;
 
 /// A pulse along a strip of 30 cells.
 const STRIP: &str = r#"
@@ -55,19 +59,6 @@ fn refusal(folder: &Path, text: &str) -> (String, String) {
     }
 }
 
-/// Asks for a stop once a time is reached.
-struct StopAt(f64, bool);
-
-impl Progress for StopAt {
-    fn time(&mut self, time: f64, _: f64) {
-        self.1 |= time >= self.0;
-    }
-
-    fn is_interrupted(&self) -> bool {
-        self.1
-    }
-}
-
 #[test]
 fn an_interrupted_run_goes_on_to_the_same_bits() {
     let implicit = ("\"godunov\"", "\"implicit-euler\"");
@@ -86,7 +77,7 @@ fn an_interrupted_run_goes_on_to_the_same_bits() {
         assert_eq!((time.stop, time.reached), ("finished", 12.0), "{:?}", report.warnings);
         assert!(report.functionals["last_activation"] > 5.0, "{:?}", report.functionals);
         let mut case = parsed(cut.path(), &text).unwrap();
-        let first = run(&case, &mut StopAt(5.0, false)).unwrap();
+        let first = run(&case, &mut StopAt::new(5.0)).unwrap();
         assert_eq!(first.time.as_ref().unwrap().stop, "interrupted");
         case.file.time.as_mut().unwrap().restart = true;
         let second = run(&case, &mut Silent).unwrap();

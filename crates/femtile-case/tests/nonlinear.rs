@@ -1,8 +1,12 @@
 //! Coefficients that depend on u, from case files: results, reports, refusals.
 
+#[path = "shared/stop_at.rs"]
+mod stop_at;
+
 use std::path::Path;
 
-use femtile_case::{Case, Progress, Silent, run};
+use femtile_case::{Case, Silent, run};
+use stop_at::StopAt;
 
 fn case(folder: &Path, text: &str) -> Case {
     let mut case = Case::parse(&folder.join("case.toml"), text.into()).unwrap();
@@ -156,19 +160,6 @@ fn wrong_settings_and_names_are_refused_with_their_key() {
     refused(on_a_grid, &["time.mass"]);
 }
 
-/// Asks for a stop once a time is reached.
-struct StopAt(f64, bool);
-
-impl Progress for StopAt {
-    fn time(&mut self, time: f64, _: f64) {
-        self.1 |= time >= self.0;
-    }
-
-    fn is_interrupted(&self) -> bool {
-        self.1
-    }
-}
-
 #[test]
 fn an_interrupted_run_goes_on_to_the_same_bits() {
     for steps in ["steps = 30", "tolerance = 1e-3"] {
@@ -177,7 +168,7 @@ fn an_interrupted_run_goes_on_to_the_same_bits() {
         let [whole, cut] = [0, 1].map(|_| tempfile::tempdir().unwrap());
         let report = run(&case(whole.path(), &text), &mut Silent).unwrap();
         let mut parts = case(cut.path(), &text);
-        let first = run(&parts, &mut StopAt(0.8, false)).unwrap();
+        let first = run(&parts, &mut StopAt::new(0.8)).unwrap();
         assert_eq!(first.time.as_ref().unwrap().stop, "interrupted");
         parts.file.time.as_mut().unwrap().restart = true;
         let second = run(&parts, &mut Silent).unwrap();

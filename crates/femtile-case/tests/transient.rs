@@ -1,9 +1,13 @@
 //! Equations in time on meshes, from case files: results, series, restarts, refusals.
 
+#[path = "shared/stop_at.rs"]
+mod stop_at;
+
 use std::path::Path;
 
-use femtile_case::{Case, Progress, Silent, run, verify};
+use femtile_case::{Case, Silent, run, verify};
 use femtile_time::implicit::Checkpoint;
+use stop_at::StopAt;
 
 /// u = (1 + t²)(1 + x + 2y) on squares, exact in space.
 fn text(method: &str, time: &str, more: &str) -> String {
@@ -77,19 +81,6 @@ fn frames_traces_and_the_collection_are_written_and_verified() {
     assert_eq!(verify(out).unwrap(), []);
 }
 
-/// Asks for a stop once a time is reached.
-struct StopAt(f64, bool);
-
-impl Progress for StopAt {
-    fn time(&mut self, time: f64, _: f64) {
-        self.1 |= time >= self.0;
-    }
-
-    fn is_interrupted(&self) -> bool {
-        self.1
-    }
-}
-
 #[test]
 fn an_interrupted_run_goes_on_to_the_same_bits() {
     for steps in ["steps = 30", "tolerance = 1e-3"] {
@@ -100,7 +91,7 @@ fn an_interrupted_run_goes_on_to_the_same_bits() {
         let whole = case(whole.path(), text("bdf2", &time, ""));
         let report = run(&whole, &mut Silent).unwrap();
         let mut parts = case(cut.path(), text("bdf2", &time, ""));
-        let first = run(&parts, &mut StopAt(0.8, false)).unwrap();
+        let first = run(&parts, &mut StopAt::new(0.8)).unwrap();
         assert_eq!(first.time.as_ref().unwrap().stop, "interrupted");
         parts.file.time.as_mut().unwrap().restart = true;
         let second = run(&parts, &mut Silent).unwrap();
@@ -115,7 +106,7 @@ fn a_checkpoint_of_another_case_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let time = "steps = 10\ncheckpoint = { steps = 5 }";
     let mut first = case(folder.path(), text("bdf2", time, ""));
-    run(&first, &mut StopAt(1.0, false)).unwrap();
+    run(&first, &mut StopAt::new(1.0)).unwrap();
     first.file.time.as_mut().unwrap().restart = true;
     for (from, to, what) in [
         ("diffusion = 2", "diffusion = 3", "another equation"),
@@ -238,7 +229,7 @@ fn a_restart_keeps_frames_and_rows_of_its_own_times_and_columns_alone() {
         case(folder.path(), text("bdf2", &time, "").replace("\"corner\"", name))
     };
     let first = of(1.0, "\"corner, upper\"");
-    run(&first, &mut StopAt(1.4, false)).unwrap();
+    run(&first, &mut StopAt::new(1.4)).unwrap();
     let table = || std::fs::read_to_string(first.file.output.directory.join("traces.csv")).unwrap();
     assert!(table().starts_with("t,error,\"corner, upper\"\n0.0,"), "{}", table());
     let resume = |mut case: Case| {
@@ -248,7 +239,7 @@ fn a_restart_keeps_frames_and_rows_of_its_own_times_and_columns_alone() {
     let again = resume(of(1.0, "\"corner, upper\""));
     assert_eq!((again.files.contains_key("frames/u_0000.vtu"), table().lines().count()), (true, 6));
     // The frame with number 1 is one of another time, and the column is another one.
-    run(&first, &mut StopAt(1.4, false)).unwrap();
+    run(&first, &mut StopAt::new(1.4)).unwrap();
     let other = resume(of(0.5, "\"edge\""));
     assert!(!other.files.contains_key("frames/u_0001.vtu"), "{:?}", other.files);
     assert!(table().starts_with("t,error,edge\n") && !table().contains("\n0.0,"), "{}", table());

@@ -24,7 +24,7 @@ use crate::system::SystemSummary;
 use crate::tensor;
 use crate::{NonlinearReport, RanksUsed, Region, SolveError, SolverConfig};
 
-/// What a solve found at the owned unknowns, and by what.
+/// The solution at the owned unknowns, with the report of the solve.
 pub(crate) struct Found {
     /// The values of each component.
     pub components: Vec<Vec<f64>>,

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use femtile_case::{Case, Progress, Report, Silent, run, verify};
+use femtile_case::{Case, Report, Silent, run, verify};
 
+use crate::stop_at::StopAt;
 use crate::{refusal, solve};
 
 /// A case on a square with an equation and conditions, steps and functionals.
@@ -202,19 +203,6 @@ fn the_balance_of_two_chemicals_that_react_holds_in_each_step() {
     assert!(rows[20][2] > 1.5 * rows[5][2] && rows[20][1] < rows[5][1], "{rows:?}");
 }
 
-/// Asks for a stop once a time is reached.
-struct StopAt(f64, bool);
-
-impl Progress for StopAt {
-    fn time(&mut self, time: f64, _: f64) {
-        self.1 |= time >= self.0;
-    }
-
-    fn is_interrupted(&self) -> bool {
-        self.1
-    }
-}
-
 #[test]
 fn an_interrupted_run_goes_on_to_the_same_bits() {
     let nonlinear = "[unknown]\nu = { components = 2 }\n[equation]\nkind = \"form\"\nconstants = { D = [[1, 0], [0, 0.5]] }\nflux = \"D*grad(u)\"\n\
@@ -229,7 +217,7 @@ fn an_interrupted_run_goes_on_to_the_same_bits() {
             let [whole, cut] = [0, 1].map(|_| tempfile::tempdir().unwrap());
             let report: Report = run(&case(whole.path(), &text), &mut Silent).unwrap();
             let mut parts = case(cut.path(), &text);
-            assert_eq!(run(&parts, &mut StopAt(0.4, false)).unwrap().time.unwrap().stop, "interrupted");
+            assert_eq!(run(&parts, &mut StopAt::new(0.4)).unwrap().time.unwrap().stop, "interrupted");
             parts.file.time.as_mut().unwrap().restart = true;
             let second = run(&parts, &mut Silent).unwrap();
             assert_eq!(second.functionals, report.functionals, "{solver}, {steps}");

@@ -8,6 +8,8 @@ mod ranks;
 mod refusals;
 mod scikit_fem;
 mod simplices;
+#[path = "../shared/stop_at.rs"]
+mod stop_at;
 
 use std::path::Path;
 

@@ -178,7 +178,7 @@ impl FacetPoints<'_> {
         self.areas.iter().map(|&area| dot(area, area).sqrt())
     }
 
-    /// Multiplies the given values and the factors by the measures of the points.
+    /// Multiplies the values and the factors of the conditions by the measures of the points.
     pub fn weigh(&mut self) {
         for ((given, factor), area) in self.given.iter_mut().zip(&mut self.factors).zip(&self.areas) {
             let measure = dot(*area, *area).sqrt();

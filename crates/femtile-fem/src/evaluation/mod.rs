@@ -234,7 +234,7 @@ impl<'a> Evaluation<'a> {
     }
 
     /// Returns $\sum_q w_q (F_q \cdot \nabla\varphi_i + v_q \varphi_i)$ for the degrees of freedom of each cell that are kept, with
-    /// the gradients of the samples as F, zero if there are none, and their given values as v.
+    /// the gradients of the samples as F, zero if there are none, and the values that the caller has put beside them as v.
     pub fn kept_moments(&self, samples: &mut Samples, is_kept: impl Fn(u32) -> bool) -> Vec<(u32, f64)> {
         let mut kept = Vec::new();
         self.moments(samples, |dof, moment| {

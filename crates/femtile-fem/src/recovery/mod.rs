@@ -223,7 +223,7 @@ impl<'a> RecoveredGradient<'a> {
         Ok(ErrorEstimate::of_squares(squares, self.fits.share(|fit| fit.degree() <= degree)))
     }
 
-    /// What coefficients at u and its gradients need.
+    /// Samples with u, its gradients and the points, at which coefficients are evaluated.
     fn wanted(&self) -> Wanted<'_> {
         Wanted { u: self.elements.u, gradients: true, points: true, unknown: true }
     }

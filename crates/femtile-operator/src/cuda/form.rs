@@ -229,7 +229,8 @@ pub(super) fn programs(integrand: &Integrand, components: usize, element: &Eleme
 /// Returns the programs of residual, product and matrix of a form on cells with an element, to be compiled ahead.
 pub fn form_programs(form: &Form, element: &Element) -> Vec<Specialisation> {
     let cells = form.integrals().iter().filter(|integral| integral.domain == Domain::Cells);
-    cells.flat_map(|integral| programs(&integral.integrand, form.n_components(), element)).collect()
+    let of_cells = cells.flat_map(|integral| programs(&integral.integrand, form.n_components(), element));
+    of_cells.chain([entries_program()]).collect()
 }
 
 /// A function on a GPU, the rate and the numbers of a time discretization, as [`State`].
@@ -358,7 +359,7 @@ impl<'o, 'a> CudaForm<'o, 'a> {
     /// Makes r and y of [`Self::products`] zero at the constrained unknowns, of whatever value the cells give there.
     ///
     /// # Errors
-    /// [`OperatorError::Mismatch`] for constraints of another number of unknowns, and for those that combine unknowns.
+    /// [`OperatorError::Length`]; [`OperatorError::Mismatch`] for constraints that combine unknowns.
     pub fn constrain(&mut self, constraints: &LinearConstraints) -> Result<(), OperatorError> {
         let (found, expected) = (constraints.n_dofs(), self.operator.discrete().n_unknowns());
         if found != expected {

@@ -10,8 +10,7 @@ use femtile_space::LinearConstraints;
 use femtile_sparse::csr::Csr;
 use femtile_sparse::{ProductMatrix, SparseDevice};
 
-use super::rank_form::{CellMatrix, RankForm, takes_magnitudes};
-use crate::matrix_preconditioner::{MatrixPreconditioner, of_magnitudes};
+use super::rank_form::{CellMatrix, RankForm, symmetric_part, takes_symmetric_part};
 use crate::preconditioner::Preconditioning;
 use crate::ranks::RankDevice;
 use crate::{SolveError, SolverConfig};
@@ -177,7 +176,7 @@ impl<D: RankDevice> Evaluation<D> for OnHost<'_, '_, D> {
     }
 }
 
-/// Everything is on the GPU, but for facets whose integrals depend on u.
+/// Evaluates on the GPU all integrals except those over facets that depend on u.
 struct OnGpu<'f, 'a> {
     form: &'f RankForm<'a, Cuda>,
     operator: &'f CpuOperator<'a>,
@@ -260,17 +259,12 @@ impl Evaluation<Cuda> for OnGpu<'_, '_> {
         config: &SolverConfig,
         warnings: &mut Vec<String>,
     ) -> Result<Preconditioning<Cuda>, SolveError> {
-        let matrix = self.assembled()?;
-        if takes_magnitudes(config) {
-            return Ok((Box::new(of_magnitudes(matrix)?), Vec::new()));
-        }
-        let near_nullspace = self.form.near_nullspace.as_deref();
-        let mut matrix = match is_symmetric || config.preconditioner.is_diagonal() {
-            true => copy_of(matrix)?,
-            false => symmetric_part(matrix, self.form)?,
+        let (form, matrix) = (self.form, self.assembled()?);
+        let mut matrix = match takes_symmetric_part(is_symmetric, config) {
+            true => symmetric_part(&matrix.copy_to(form.cpu)?)?.copy_to(form.device)?,
+            false => copy_of(matrix)?,
         };
-        let made = MatrixPreconditioner::new(&mut matrix, near_nullspace, &config.preconditioner, warnings)?;
-        Ok(made.into_preconditioning())
+        form.preconditioning_of(&mut matrix, config, warnings)
     }
 }
 
@@ -280,10 +274,4 @@ fn copy_of(matrix: &Csr<f64, Cuda>) -> Result<Csr<f64, Cuda>, LinalgError> {
     let mut copy = Buffer::zeros(device, values.len())?;
     device.copy(&mut copy, values)?;
     matrix.with_values(copy)
-}
-
-/// Returns $(A + A^\mathsf{T}) / 2$, which the host computes.
-fn symmetric_part(matrix: &Csr<f64, Cuda>, form: &RankForm<'_, Cuda>) -> Result<Csr<f64, Cuda>, LinalgError> {
-    let matrix = matrix.copy_to(form.cpu)?;
-    matrix.combined(0.5, &matrix.transpose()?, 0.5)?.copy_to(form.device)
 }

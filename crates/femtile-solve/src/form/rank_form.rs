@@ -111,6 +111,21 @@ impl<D: RankDevice> RankForm<'_, D> {
         Ok(self.comm.any([own])?[0])
     }
 
+    /// Makes the preconditioner of the settings of a matrix with all rows, on one rank.
+    pub fn preconditioning_of(
+        &self,
+        matrix: &mut Csr<f64, D>,
+        config: &SolverConfig,
+        warnings: &mut Vec<String>,
+    ) -> Result<Preconditioning<D>, SolveError> {
+        if takes_magnitudes(config) {
+            return Ok((Box::new(of_magnitudes(matrix)?), Vec::new()));
+        }
+        let near_nullspace = self.near_nullspace.as_deref();
+        let made = MatrixPreconditioner::new(matrix, near_nullspace, &config.preconditioner, warnings)?;
+        Ok(made.into_preconditioning())
+    }
+
     /// Returns whether a matrix is not positive definite enough for a preconditioner. On several ranks these are the errors that
     /// all of them have.
     pub fn is_of_definiteness(&self, error: &SolveError) -> bool {
@@ -186,27 +201,20 @@ impl CellMatrix {
         config: &SolverConfig,
         warnings: &mut Vec<String>,
     ) -> Result<Preconditioning<D>, SolveError> {
-        let takes_magnitudes = takes_magnitudes(config);
         if let Some(part) = &form.part {
             let mut rows = self.rows(form, part)?;
             let near_nullspace = form.near_nullspace.as_deref();
             let of_rank = RowsOfProblem { near_nullspace, ..part.unknowns.rows() };
-            return match takes_magnitudes {
+            return match takes_magnitudes(config) {
                 true => Ok((Box::new(of_magnitudes(&rows.own)?), Vec::new())),
                 false => preconditioning(&config.preconditioner, &mut rows, &of_rank, warnings),
             };
         }
-        if takes_magnitudes {
-            return Ok((Box::new(of_magnitudes(&self.matrix.copy_to(form.device)?)?), Vec::new()));
-        }
-        let is_multigrid = matches!(config.preconditioner, PreconditionerConfig::Amg(_));
-        let mut matrix = match is_multigrid && !is_symmetric {
-            true => self.matrix.combined(0.5, &self.matrix.transpose()?, 0.5)?.copy_to(form.device)?,
+        let mut matrix = match takes_symmetric_part(is_symmetric, config) {
+            true => symmetric_part(&self.matrix)?.copy_to(form.device)?,
             false => self.matrix.copy_to(form.device)?,
         };
-        let near = form.near_nullspace.as_deref();
-        let made = MatrixPreconditioner::new(&mut matrix, near, &config.preconditioner, warnings)?;
-        Ok(made.into_preconditioning())
+        form.preconditioning_of(&mut matrix, config, warnings)
     }
 
     /// Returns the owned rows of a rank on its device.
@@ -220,6 +228,16 @@ impl CellMatrix {
 }
 
 /// Returns whether the preconditioner is a diagonal for a matrix that need not be definite.
-pub(super) fn takes_magnitudes(config: &SolverConfig) -> bool {
+fn takes_magnitudes(config: &SolverConfig) -> bool {
     config.preconditioner == PreconditionerConfig::Jacobi && matches!(config.method, Method::Gmres { .. })
+}
+
+/// Returns whether the preconditioner is multigrid, of a matrix that is not symmetric.
+pub(super) fn takes_symmetric_part(is_symmetric: bool, config: &SolverConfig) -> bool {
+    !is_symmetric && matches!(config.preconditioner, PreconditionerConfig::Amg(_))
+}
+
+/// Returns $(A + A^\mathsf{T}) / 2$.
+pub(super) fn symmetric_part(matrix: &Csr<f64, Cpu>) -> Result<Csr<f64, Cpu>, LinalgError> {
+    matrix.combined(0.5, &matrix.transpose()?, 0.5)
 }

@@ -51,7 +51,7 @@ pub trait RankDevice: OperatorDevice + AssemblyKernels<f64> + RankCells<f32> + R
     ) -> Result<Box<dyn LinearOperator<f64, Self>>, SolveError>;
 }
 
-/// What a rank computes on, and how it reaches the others.
+/// The devices of a rank and its communicator.
 pub(crate) struct RankDevices<'a, D> {
     /// The host of the device.
     pub cpu: &'a Cpu,

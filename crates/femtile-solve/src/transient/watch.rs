@@ -127,7 +127,7 @@ impl Record for Observed<'_, '_> {
     }
 }
 
-/// What the observer of a run sees.
+/// The problem of the frames of a run, and the numbers of their unknowns.
 #[derive(Clone, Copy)]
 pub(super) struct Shown<'a, 'm> {
     pub problem: &'a Discretization<'m>,
