@@ -131,6 +131,9 @@ impl Sizes {
 /// The bytes of shared memory up to which a block has several teams.
 const MOST_SHARED: usize = 48 << 10;
 
+/// The values of u and its gradient at a point up to which a GPU is asked for fewer blocks, with more registers.
+const FEW: usize = 4;
+
 /// Returns whether one of the programs reads the rate of a component.
 fn reads_rate(integrand: &Integrand) -> bool {
     let programs = [integrand.residual(), integrand.tangent(), integrand.derivative()];
@@ -152,6 +155,9 @@ fn products_program(integrand: &Integrand, sizes: Sizes) -> (Specialisation, [Pa
     };
     let mut header = sizes.header();
     let _ = writeln!(header, "const bool READS_RATE = {};", reads_rate(integrand));
+    // With the registers that the compiler takes for few values, some of them spill.
+    let blocks = if sizes.components * per_component <= FEW { ", 4" } else { "" };
+    let _ = writeln!(header, "#define FORM_BOUNDS(threads) __launch_bounds__(threads{blocks})");
     let parameters =
         "const double* state, const double* rate, const double* direction, double time, double shift";
     for (part, name) in parts.iter().zip(["residual", "tangent"]) {
@@ -378,12 +384,12 @@ impl<'o, 'a> CudaForm<'o, 'a> {
     /// Returns whether the shared memory of a block takes the unknowns of a cell, as [`Self::products`] needs it.
     pub fn fits(&self) -> bool {
         let most = self.device.properties().shared_bytes_per_block();
-        self.operator.cells.iter().all(|integrand| self.sizes(integrand).teams().2 <= most)
+        self.sizes().teams().2 <= most
     }
 
-    fn sizes(&self, integrand: &Integrand) -> Sizes {
-        let discrete = self.operator.discrete();
-        Sizes::of(integrand, discrete.form().n_components(), discrete.space().element())
+    fn sizes(&self) -> Sizes {
+        let (basis, components) = (&self.operator.basis, self.operator.discrete().form().n_components());
+        Sizes { n_nodes: basis.n, n_points: basis.n_q, components, dimension: basis.dimension }
     }
 
     fn products_of(&self, integral: usize) -> Result<&ProductsOfIntegral, OperatorError> {
@@ -392,7 +398,7 @@ impl<'o, 'a> CudaForm<'o, 'a> {
             return Ok(made);
         }
         let integrand = self.operator.cells[integral];
-        let sizes = self.sizes(integrand);
+        let sizes = self.sizes();
         let (bytes, most) = (sizes.teams().2, self.device.properties().shared_bytes_per_block());
         if bytes > most {
             let message = format!(
@@ -412,7 +418,7 @@ impl<'o, 'a> CudaForm<'o, 'a> {
             return Ok(made);
         }
         let integrand = self.operator.cells[integral];
-        let (program, part) = matrix_program(integrand, self.sizes(integrand));
+        let (program, part) = matrix_program(integrand, self.sizes());
         let numbers = part.numbers(&self.device, self.operator, integrand)?;
         let reads_state = part
             .varying
@@ -500,10 +506,10 @@ impl<'o, 'a> CudaForm<'o, 'a> {
                 none.insert(Buffer::zeros(device, n)?)
             }
         };
-        for (integral, integrand) in self.operator.cells.iter().enumerate() {
+        for integral in 0..self.operator.cells.len() {
             let ProductsOfIntegral { program, numbers: [of_residual, of_tangent] } =
                 self.products_of(integral)?;
-            let (team, teams, bytes) = self.sizes(integrand).teams();
+            let (team, teams, bytes) = self.sizes().teams();
             let launch = Launch::line(n_cells.div_ceil(teams), (teams * team) as u32).shared(bytes);
             let functions = self.functions(state, Some(direction), [Some(of_residual), Some(of_tangent)])?;
             // SAFETY: degrees of freedom are below those of the vectors, whose lengths were checked; `found` has two numbers for each
@@ -683,7 +689,7 @@ impl<'o, 'a> CudaForm<'o, 'a> {
         let of_states = Kernel::<Products>::new("form_states");
         for (integral, integrand) in self.operator.cells.iter().enumerate() {
             let MatrixOfIntegral { program, numbers, reads_state } = self.matrix_of(integral)?;
-            let sizes = self.sizes(integrand);
+            let sizes = self.sizes();
             let Sizes { n_nodes, n_points, components, dimension } = sizes;
             let states = match reads_state {
                 false => None,

@@ -6,7 +6,7 @@
 // shape functions, which it integrates. What cells give is summed for each unknown in ascending order of the cells, so that results
 // have the same bits in every run.
 //
-// The text of `products.cuh` gives the numbers of the element, and for both programs the function that collects its inputs, which
+// The text of `products.cuh` gives the numbers of the element, FORM_BOUNDS, the launch bounds, and for both programs the function that collects its inputs, which
 // are those that change with the state, then OF_CELL numbers of the cell and AT_POINT of the point.
 #include "femtile.cuh"
 #include "products.cuh"
@@ -110,7 +110,7 @@ __device__ inline void numbers(double* in, const double* all, u64 cell, u32 q) {
 }
 
 // Writes what the cells give to r and y: [2][cells][NODES][COMPONENTS].
-extern "C" __global__ void __launch_bounds__(TEAM * TEAMS) form_products(double* found, Cells cells, Functions of) {
+extern "C" __global__ void FORM_BOUNDS(TEAM * TEAMS) form_products(double* found, Cells cells, Functions of) {
     FEMTILE_DYNAMIC_SHARED(double, memory);
     const u32 lane = threadIdx.x % TEAM;
     const u64 cell = (u64)blockIdx.x * TEAMS + threadIdx.x / TEAM;
