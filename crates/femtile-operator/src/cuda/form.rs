@@ -157,7 +157,7 @@ fn products_program(integrand: &Integrand, sizes: Sizes) -> (Specialisation, [Pa
     let _ = writeln!(header, "const bool READS_RATE = {};", reads_rate(integrand));
     // With the registers that the compiler takes for few values, some of them spill.
     let blocks = if sizes.components * per_component <= FEW { ", 4" } else { "" };
-    let _ = writeln!(header, "#define FORM_BOUNDS(threads) __launch_bounds__(threads{blocks})");
+    let _ = writeln!(header, "#define FORM_BOUNDS TEAM * TEAMS{blocks}");
     let parameters =
         "const double* state, const double* rate, const double* direction, double time, double shift";
     for (part, name) in parts.iter().zip(["residual", "tangent"]) {

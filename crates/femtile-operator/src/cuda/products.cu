@@ -110,7 +110,7 @@ __device__ inline void numbers(double* in, const double* all, u64 cell, u32 q) {
 }
 
 // Writes what the cells give to r and y: [2][cells][NODES][COMPONENTS].
-extern "C" __global__ void FORM_BOUNDS(TEAM * TEAMS) form_products(double* found, Cells cells, Functions of) {
+extern "C" __global__ void __launch_bounds__(FORM_BOUNDS) form_products(double* found, Cells cells, Functions of) {
     FEMTILE_DYNAMIC_SHARED(double, memory);
     const u32 lane = threadIdx.x % TEAM;
     const u64 cell = (u64)blockIdx.x * TEAMS + threadIdx.x / TEAM;
