@@ -18,7 +18,7 @@ pub enum AmgError {
     },
     /// A row has no positive entry on the diagonal.
     #[error(
-        "row {row}: the diagonal entry is {value}, where multigrid for positive definite matrices needs a positive one; \
+        "row {row}: the diagonal entry is {value}, where multigrid needs a positive one; \
          check the signs of the coefficients, and that no row is empty"
     )]
     Diagonal {

@@ -45,8 +45,7 @@ impl Hierarchy {
 
     /// Returns the non-zeros of all levels over those of the first: the cost of a cycle relative to the matrix.
     pub fn operator_complexity(&self) -> f64 {
-        let all: usize = self.shapes.iter().map(|shape| shape.n_nonzeros).sum();
-        all as f64 / self.shapes.first().map_or(1, |shape| shape.n_nonzeros.max(1)) as f64
+        operator_complexity(&self.shapes)
     }
 
     /// Returns the rows of all levels over those of the first.
@@ -54,6 +53,12 @@ impl Hierarchy {
         let all: usize = self.shapes.iter().map(|shape| shape.n_rows).sum();
         all as f64 / self.shapes.first().map_or(1, |shape| shape.n_rows.max(1)) as f64
     }
+}
+
+/// Returns the non-zeros of all levels over those of the first.
+pub(crate) fn operator_complexity(shapes: &[LevelShape]) -> f64 {
+    let all: usize = shapes.iter().map(|shape| shape.n_nonzeros).sum();
+    all as f64 / shapes.first().map_or(1, |shape| shape.n_nonzeros.max(1)) as f64
 }
 
 /// The table of levels.

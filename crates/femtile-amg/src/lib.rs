@@ -37,9 +37,10 @@
 //! (`AmgError::is_of_precision`). Smoothers and residual norms are hooks on the products, so a cycle runs on every
 //! device and in a recorded graph. A preconditioner that is not a fixed map, such as a K cycle, makes conjugate
 //! gradients flexible (`Preconditioner::is_fixed`). All orders are fixed by the matrix: the bits are the same for
-//! any number of threads. More: `docs/developers/multigrid.md`.
+//! any number of threads. [`AggregationAmg`] is for matrices that are not symmetric. More: `docs/developers/multigrid.md`.
 #![deny(unsafe_code)]
 
+mod aggregation;
 mod builder;
 mod check;
 mod coarsen;
@@ -67,6 +68,7 @@ mod solver;
 mod transfer;
 mod vectors;
 
+pub use aggregation::{AggregationAmg, AggregationConfig};
 pub use config::{AmgConfig, Cycle, Smoother};
 pub use cuda::{programs as cuda_programs, specialisations as cuda_specialisations};
 pub use device::{AmgDevice, AnyAmg, BoxedAmg};
