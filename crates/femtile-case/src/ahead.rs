@@ -71,7 +71,7 @@ fn list(
 /// Returns a function that makes the outline of the equation on such cells.
 fn outline(case: &Case, kind: CellKind, cells: Cells) -> impl FnOnce() -> Outline + Send + 'static {
     let equation = &case.file.equation;
-    let values = [&equation.sigma, &equation.lambda, &equation.source].map(Value::from);
+    let values = [&equation.sigma, &equation.lambda, equation.source()].map(Value::from);
     let space = case.space_config();
     move || Outline::new(kind, cells, space, values.each_ref())
 }

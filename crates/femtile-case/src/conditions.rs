@@ -45,13 +45,15 @@ impl BoundarySection {
     /// Returns the condition of the section as a row, without its facets.
     fn row(&self) -> ConditionRow {
         let value = match (&self.dirichlet, &self.neumann, &self.robin) {
-            (Some(value), ..) | (_, Some(value), _) => text(value),
+            (Some(value), ..) => text(value),
+            (_, Some(value), _) => text(value),
             (.., Some(robin)) => {
                 format!("coefficient {}, value {}", text(&robin.coefficient), text(&robin.value))
             }
-            _ => match (&self.traction, &self.pressure) {
-                (Some(traction), _) => text(traction),
-                (_, Some(pressure)) => text(pressure),
+            _ => match (&self.traction, &self.pressure, &self.flux) {
+                (Some(traction), ..) => text(traction),
+                (_, Some(pressure), _) => text(pressure),
+                (.., Some(flux)) => text(flux),
                 _ => String::new(),
             },
         };

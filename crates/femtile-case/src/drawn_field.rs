@@ -90,10 +90,11 @@ pub(crate) fn body_of(data: &SolutionData) -> Result<Body, ReportError> {
     Body::new(data.kind, data.order, data.points.clone(), &data.cells)
 }
 
-/// Returns name and values of the field that a case names, else of the first of `others` that exists.
+/// Returns name and values of the field that a case names, else of the first of `others` that exists, else of the first field.
 pub(crate) fn field(case: &Case, fields: &Fields, others: &[&str]) -> Option<(String, Vec<f64>)> {
     let named = case.file.output.picture.field();
-    let mut names = named.into_iter().chain(others.iter().copied());
+    let first = fields.keys().next().map(String::as_str);
+    let mut names = named.into_iter().chain(others.iter().copied()).chain(first);
     names.find_map(|name| Some((label(fields, name), scalar(fields, name)?)))
 }
 

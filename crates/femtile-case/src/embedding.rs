@@ -9,7 +9,7 @@ use femtile_mesh::Mesh;
 use femtile_solve::{SolutionData, SolveError};
 
 use crate::place::has_key;
-use crate::{Case, CaseError, Override};
+use crate::{Case, CaseError, FormState, Override};
 
 /// Receives the results of a run in memory.
 pub trait Receiver: Send + Sync {
@@ -18,6 +18,9 @@ pub trait Receiver: Send + Sync {
 
     /// Called with the solution at the end of the run.
     fn solution(&self, _data: SolutionData) {}
+
+    /// Called with the unknowns of a steady form, for [`Case::functional`].
+    fn form(&self, _state: FormState) {}
 }
 
 /// The connections of a case to the program that runs it; by default none, as for a case file that stands alone.
@@ -102,14 +105,16 @@ mod tests {
     use std::sync::Mutex;
 
     use femtile_mesh::generate::{SquareConfig, square};
+    use femtile_solve::Functional;
 
     use super::*;
-    use crate::{Silent, run};
+    use crate::{Array, ByConstant, Silent, run};
 
     #[derive(Debug, Default)]
     struct Kept {
         times: Mutex<Vec<f64>>,
         end: Mutex<Option<SolutionData>>,
+        form: Mutex<Option<FormState>>,
     }
 
     impl Receiver for Kept {
@@ -120,6 +125,10 @@ mod tests {
 
         fn solution(&self, data: SolutionData) {
             *self.end.lock().unwrap() = Some(data);
+        }
+
+        fn form(&self, state: FormState) {
+            *self.form.lock().unwrap() = Some(state);
         }
     }
 
@@ -168,6 +177,42 @@ mod tests {
         let said = embedded(&both, mesh()).unwrap_err().to_string();
         assert!(said.contains("a mesh is given beside the case"), "{said}");
         assert!(embedded(&format!("[mesh]\n{equation}"), None).is_err());
+    }
+
+    #[test]
+    fn unknowns_of_forms_have_functionals_with_derivatives_by_the_names_of_the_case() {
+        let of = |equation: &str| {
+            let text = format!(
+                "[mesh]\ngenerate = {{ kind = \"square\", cells = [4, 5] }}\n[solver]\ntolerance = 1e-12\n\
+                 [[boundary]]\nwhere = \"all\"\ndirichlet = 0\n{equation}"
+            );
+            let (case, kept) = embedded(&text, None).unwrap();
+            run(&case, &mut Silent).unwrap();
+            let state = kept.form.lock().unwrap().take();
+            (case, state)
+        };
+        let form = "[equation]\nkind = \"form\"\nflux = \"k*grad(u)\"\nsource = 1\n";
+        let unknown = "[unknown]\nu = {}\n";
+        let (case, state) = of(&format!("{unknown}{form}constants = {{ k = {{ by_tag = {{ 0 = 2 }} }} }}\n"));
+        let (heat, state) = (Functional::new("m*u").with("m", 3.0), state.unwrap());
+        let (value, slopes) = case.functional(&state, &heat, &["k"], &mut Silent).unwrap();
+        // u is inversely proportional to k.
+        let [ByConstant::ByTag(by_tag)] = &slopes[..] else { panic!("{slopes:?}") };
+        let (name, Array { shape, values }) = by_tag.first_key_value().unwrap();
+        assert_eq!((name.as_str(), shape.len(), by_tag.len()), ("0", 0, 1));
+        assert!(value > 0.0 && (values[0] + value / 2.0).abs() < 1e-10 * value);
+        let said =
+            case.functional(&state, &Functional::new("u*w"), &[], &mut Silent).unwrap_err().to_string();
+        assert!(said.contains("unknown name `w`"), "{said}");
+        let time = "[time]\nmethod = \"bdf2\"\nend = 0.1\nsteps = 2\n";
+        let (case, none) = of(&format!("{unknown}{form}constants = {{ k = 1 }}\ncapacity = 1\n{time}"));
+        assert!(none.is_none());
+        let said = case.functional(&state, &heat, &["k"], &mut Silent).unwrap_err().to_string();
+        assert!(said.contains("gradients are of steady ones"), "{said}");
+        let (case, none) = of("[equation]\nsource = 1\n");
+        assert!(none.is_none());
+        let said = case.functional(&state, &heat, &[], &mut Silent).unwrap_err().to_string();
+        assert!(said.contains("kind = \"form\""), "{said}");
     }
 
     #[test]

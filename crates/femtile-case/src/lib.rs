@@ -55,6 +55,8 @@ pub use femtile_solve::{
     Key, Progress, Silent, SolutionData, SolveError, SolvedSystem, Stage, check_tolerance,
 };
 pub use file::schema;
+pub use form::{Array, ByConstant, FormState};
+pub use form::{Convergence, ConvergenceLevel, Norms, Verdict, verify_exact};
 pub use load::Case;
 pub use mesh_source::{generate, refined};
 pub use output::write_report;

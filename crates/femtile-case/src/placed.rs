@@ -144,7 +144,7 @@ fn of_field(case: &Case, field: &str, found: Option<([f64; 3], f64)>) -> Option<
 
 fn value_called<'a>(section: &'a BoundarySection, field: &str) -> Option<&'a Value> {
     match field {
-        "dirichlet" => section.dirichlet.as_ref(),
+        "dirichlet" => section.dirichlet(),
         "neumann" => section.neumann.as_ref(),
         "robin.coefficient" => section.robin.as_ref().map(|robin| &robin.coefficient),
         "robin.value" => section.robin.as_ref().map(|robin| &robin.value),

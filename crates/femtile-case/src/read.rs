@@ -106,7 +106,11 @@ impl<'a> Reader<'a> {
         };
         match forms.iter().rev().max_by_key(fit) {
             Some(form) if forms.len() == 1 || fit(&form).1 > 0 => Ok(form),
-            _ => Err(Refusal::of_value(path, needed(forms, &Value::Table(table.clone())))),
+            _ => match forms.iter().find(|form| form["additionalProperties"].is_object()) {
+                // Keys of the user.
+                Some(form) if !table.is_empty() => Ok(form),
+                _ => Err(Refusal::of_value(path, needed(forms, &Value::Table(table.clone())))),
+            },
         }
     }
 

@@ -15,7 +15,7 @@ use femtile_solve::{
 };
 
 use crate::file::{
-    self, AmgSection, Amount, BoxSmootherName, Entries, Entry, FieldName, FormatName, GraphName,
+    self, AmgSection, Amount, BoxSmootherName, Entries, Entry, FieldName, FormatName, GraphName, OfUnknowns,
     PreconditionerName, SpaceSection, Value,
 };
 use crate::{Case, CaseError};
@@ -175,7 +175,7 @@ impl Case {
 
     /// Returns the initial values, or the first iterate, of an equation with one component.
     pub(crate) fn initial(&self) -> Value {
-        match self.file.equation.initial.as_ref().and_then(Entries::first) {
+        match self.file.equation.initial.as_ref().and_then(OfUnknowns::one).and_then(Entries::first) {
             None => Value::Number(0.0),
             Some(Entry::Number(number)) => Value::Number(*number),
             Some(Entry::Text(text)) => Value::Text(text.clone()),
@@ -204,14 +204,14 @@ impl Case {
         let mut problem = begun
             .sigma(sigma)
             .lambda(lambda)
-            .source(&equation.source)
+            .source(equation.source())
             .initial(&self.initial())
             .degree(space.degree)
             .components(space.components)
             .quadrature(space.quadrature);
         for (i, section) in self.file.boundary.iter().enumerate() {
             let (key, on) = section.place();
-            problem = match (&section.dirichlet, &section.neumann, &section.robin) {
+            problem = match (section.dirichlet(), &section.neumann, &section.robin) {
                 (Some(value), ..) if key == "nodes" => problem.dirichlet_at_nodes(on, value)?,
                 (Some(value), ..) => problem.dirichlet(on, value)?,
                 (_, Some(value), _) => problem.neumann(on, value)?,

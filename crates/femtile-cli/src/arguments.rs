@@ -27,11 +27,9 @@ pub enum Command {
     Solve(SolveOptions),
     /// Solve linear systems with a sparse matrix from a file.
     SolveMatrix(SolveMatrixOptions),
-    /// Check that the files in a folder of results are complete, unchanged and of one run; exit code 1 when not.
-    Verify {
-        /// The output folder of `femtile solve`.
-        folder: PathBuf,
-    },
+    /// Check that the files in a folder of results are complete, unchanged and of one run; with `--exact` that the equation of a
+    /// case is solved right. Exit code 1 when not.
+    Verify(VerifyOptions),
     /// Print the papers behind the methods that a run used, in BibTeX.
     Cite {
         /// The `report.json` of `femtile solve`.
@@ -127,6 +125,33 @@ pub struct SolveOptions {
     pub merge: bool,
     /// Print errors only, no progress and no summary.
     #[arg(short, long)]
+    pub quiet: bool,
+}
+
+/// Options of `femtile verify`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  femtile verify out\n  \
+    femtile verify case.toml --exact 'u = sin(pi*x)*y'\n  \
+    femtile verify examples/33-minimal-surface --exact 'u = sin(2*x)*y' --set 'mesh.generate.cells=[8,8]'")]
+pub struct VerifyOptions {
+    /// The output folder of `femtile solve`; with `--exact` a case file, or the folder of a case.toml.
+    #[arg(value_name = "FOLDER")]
+    pub path: PathBuf,
+    /// Make this function the solution of a steady case, refine its mesh, and compare the orders at which the errors fall with
+    /// those of theory: `u = sin(pi*x)*y`, `u = [x*y, x^2]` for a vector. Once for each unknown.
+    #[arg(long, value_name = "NAME = FORMULA")]
+    pub exact: Vec<String>,
+    /// Meshes of `--exact`: that of the case, and each one refined uniformly.
+    #[arg(long, value_name = "N", default_value_t = 3, requires = "exact")]
+    pub levels: u32,
+    /// Set a value of the case, as for `femtile solve`.
+    #[arg(long, value_name = "KEY=VALUE", requires = "exact")]
+    pub set: Vec<String>,
+    /// Also write the errors and orders as JSON to this file; `-` is standard output.
+    #[arg(long, value_name = "FILE", requires = "exact")]
+    pub json: Option<PathBuf>,
+    /// Print errors only, no progress and no table.
+    #[arg(short, long, requires = "exact")]
     pub quiet: bool,
 }
 

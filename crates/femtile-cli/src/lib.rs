@@ -77,7 +77,7 @@ fn run(arguments: Arguments, begun: Instant) -> Result<ExitCode, Failure> {
     match arguments.command {
         Command::Solve(options) => solve::run(&options, None, begun),
         Command::SolveMatrix(options) => solve_matrix::run(&options),
-        Command::Verify { folder } => verify::run(&folder),
+        Command::Verify(options) => verify::run(&options),
         Command::Cite { report } => cite::run(&report),
         Command::Tridiagonal(options) => tridiagonal::run(&options),
         Command::Spmv(options) => companion::SPMV.run(&options.arguments),

@@ -2,7 +2,7 @@ use std::fmt;
 use std::ops::{Add, Div, Mul, Neg, Sub};
 use std::str::FromStr;
 
-use crate::array::Array;
+use crate::array::{Array, Shape};
 use crate::cuda;
 use crate::derivative;
 use crate::display;
@@ -85,6 +85,25 @@ impl Expression {
             Ok(root) => Ok(Self { graph: builder.finish(root) }),
             Err(error) => Err(*error),
         }
+    }
+
+    /// Reads a vector or a matrix of expressions that may depend on the time: its shape and its entries, those of a matrix by rows.
+    ///
+    /// ```
+    /// # use femtile_expression::{Expression, Shape};
+    /// let (shape, entries) = Expression::parse_array("2*[x, t*y]")?;
+    /// assert_eq!(shape, Shape::Vector(2));
+    /// assert_eq!(entries[1].at_time(3.0).eval([0.0, 1.0, 0.0]), 6.0);
+    /// # Ok::<(), femtile_expression::ExpressionError>(())
+    /// ```
+    /// # Errors
+    /// As [`Expression::parse`], and for shapes that do not fit.
+    pub fn parse_array(text: &str) -> Result<(Shape, Vec<Self>), ExpressionError> {
+        let (mut builder, mut scope) = (Builder::default(), Scope::of_points(true));
+        scope.has_arrays = true;
+        let array = parser::parse_array(text, &mut builder, &scope).map_err(|error| *error)?;
+        let entries = array.entries().iter().map(|entry| Self { graph: builder.finish(entry.0) }).collect();
+        Ok((array.shape(), entries))
     }
 
     /// The same with a number for the time.

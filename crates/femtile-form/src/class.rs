@@ -34,6 +34,10 @@ pub struct Class {
     pub diffusion: Dependence,
     /// Whether $\partial f_1/\partial\nabla u$ of each component is a multiple of the identity.
     pub isotropic: bool,
+    /// A bit for each component with an entry in its rows.
+    pub present: u16,
+    /// A bit for each component with an entry on the diagonal that is neither zero nor a negative number.
+    pub positive: u16,
 }
 
 /// How the rate $\partial u/\partial t$ enters an integrand or a form.

@@ -5,8 +5,11 @@ use std::collections::BTreeMap;
 use femtile_expression::Shape;
 use serde::Deserialize;
 
-use crate::definitions::{has_word, without_comments};
+use crate::definitions::{definitions, has_word, without_comments};
 use crate::error::FormError;
+
+/// The name of the size of a cell in formulas.
+pub(crate) const CELL_SIZE: &str = "h";
 
 /// The equations that come with the library: names and texts.
 const LIBRARY: [(&str, &str); 5] = [
@@ -19,7 +22,7 @@ const LIBRARY: [(&str, &str); 5] = [
 
 /// An equation: names of unknowns and coefficients, and formulas of its integrands.
 ///
-/// Formulas use the point `x`, `y`, `z`, the time `t`, unknowns (`u`, `grad(u)`, `div(u)`, `u_t`), coefficients, definitions and
+/// Formulas use the point `x`, `y`, `z`, the time `t`, the size `h` of the cell, unknowns (`u`, `grad(u)`, `div(u)`, `u_t`), coefficients, definitions and
 /// the unit matrix `identity`; those on facets the unit normal `normal` as well, those on interior facets the unknowns of the
 /// second cell (`u_other`). Vectors have an entry for each axis, or for each component of their unknown;
 /// `grad` of a vector has the derivatives of a component in a row.
@@ -50,6 +53,8 @@ const LIBRARY: [(&str, &str); 5] = [
 pub struct Equation {
     name: String,
     pub(crate) text: EquationText,
+    /// The key of the energy in errors.
+    pub(crate) energy_key: &'static str,
 }
 
 /// The keys of an equation.
@@ -153,6 +158,12 @@ pub enum Formulas {
     None,
 }
 
+impl From<BTreeMap<String, String>> for Formulas {
+    fn from(texts: BTreeMap<String, String>) -> Self {
+        Self::ByUnknown(texts)
+    }
+}
+
 impl From<&str> for Formulas {
     fn from(text: &str) -> Self {
         Self::One(text.to_owned())
@@ -181,9 +192,19 @@ pub struct CellTerms {
     /// f, multiplied by v, on the right side.
     #[serde(default)]
     pub source: Formulas,
+    /// A stabilisation of convection.
+    pub stabilise: Option<Stabilisation>,
     /// c, multiplied by ∂u/∂t: a number, of an unknown that is a vector also a vector with the factor of each component, or a matrix.
     #[serde(default)]
     pub capacity: Formulas,
+}
+
+/// A stabilisation of convection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Stabilisation {
+    /// Streamline upwind Petrov–Galerkin [brooks1982]: test functions $v + \tau\, b\cdot\nabla v$, for elements of degree 1.
+    Supg,
 }
 
 /// The integrand over boundary facets, with coefficients of its own.
@@ -219,7 +240,7 @@ pub struct InteriorTerms {
 impl EquationText {
     /// All formulas.
     fn texts(&self) -> Vec<&str> {
-        let CellTerms { energy, flux, source, capacity } = &self.cells;
+        let CellTerms { energy, flux, source, capacity, stabilise: _ } = &self.cells;
         let mut all: Vec<&str> = vec![&self.define];
         all.extend(energy.as_deref());
         all.extend([flux, source, capacity].into_iter().flat_map(Formulas::texts));
@@ -267,7 +288,7 @@ impl Equation {
     /// Makes an equation of texts. Formulas are read when a form is built.
     ///
     /// # Errors
-    /// [`FormError::Equation`] without an unknown, for a vector of none or more than 16 components; [`FormError::Coefficient`] for a
+    /// [`FormError::Equation`] without an unknown, for a vector of none or all unknowns together of more than 16 components; [`FormError::Coefficient`] for a
     /// coefficient with the name of something else.
     pub fn new(name: &str, mut text: EquationText) -> Result<Self, FormError> {
         let failure = |message: String| FormError::Equation { equation: name.to_owned(), message };
@@ -281,6 +302,9 @@ impl Equation {
         {
             return Err(failure(format!("unknown.{own}: a vector has 1 to 16 components")));
         }
+        if text.unknown.values().map(|unknown| unknown.shape(3).n_entries()).sum::<usize>() > 16 {
+            return Err(failure("unknown: all together have at most 16 components".to_owned()));
+        }
         let reserved = |name: &str| {
             let stem = name.strip_suffix("_other").or_else(|| name.strip_suffix("_t"));
             name == "normal" || stem.is_some_and(|stem| text.unknown.contains_key(stem))
@@ -290,7 +314,58 @@ impl Equation {
             return Err(FormError::Coefficient { coefficient: name.clone(), message });
         }
         text.define = without_comments(&text.define);
-        Ok(Self { name: name.to_owned(), text })
+        Ok(Self { name: name.to_owned(), text, energy_key: "energy" })
+    }
+
+    /// Returns the equation whose energy is a functional of the unknowns: the integral of a formula over the cells. It has the
+    /// definitions, those coefficients that they or the formula use, and scalars of its own. Its residual is the derivative
+    /// of the functional by the unknowns.
+    ///
+    /// # Errors
+    /// As [`Self::new`]; [`FormError::Coefficient`] for a scalar with the name of a coefficient.
+    pub fn functional(&self, formula: &str, scalars: &[&str]) -> Result<Self, FormError> {
+        let (define, mut coefficients) = (self.text.define.clone(), self.text.coefficients.clone());
+        coefficients.retain(|name, _| has_word(&define, name) || has_word(formula, name));
+        for name in scalars {
+            if self.text.coefficients.contains_key(*name) {
+                let message = "the equation has it: choose another name for that of the functional";
+                return Err(FormError::Coefficient {
+                    coefficient: (*name).to_owned(),
+                    message: message.to_owned(),
+                });
+            }
+            coefficients.insert((*name).to_owned(), Parameter::default());
+        }
+        let cells = CellTerms { energy: Some(formula.to_owned()), ..CellTerms::default() };
+        let unknown = self.text.unknown.clone();
+        let text = EquationText { unknown, coefficients, define, cells, ..EquationText::default() };
+        Ok(Self { energy_key: "functional", ..Self::new(&self.name, text)? })
+    }
+
+    /// Stabilises the convection of each component.
+    pub fn set_stabilisation(&mut self, stabilisation: Stabilisation) {
+        self.text.cells.stabilise = Some(stabilisation);
+    }
+
+    /// Returns whether its convection is stabilised.
+    pub fn is_stabilised(&self) -> bool {
+        self.text.cells.stabilise.is_some()
+    }
+
+    /// Returns whether formulas use `h`, the size of a cell, which a coefficient, an unknown or a definition of that name hides.
+    pub(crate) fn uses_cell_size(&self) -> bool {
+        let text = &self.text;
+        let boundary = text.boundary.values();
+        let is_coefficient =
+            boundary.flat_map(|terms| terms.coefficients.keys()).chain(text.coefficients.keys());
+        let is_taken = is_coefficient.chain(text.unknown.keys()).any(|name| name == CELL_SIZE)
+            || definitions(&text.define).is_ok_and(|all| all.iter().any(|(name, _)| *name == CELL_SIZE));
+        !is_taken && text.texts().iter().any(|text| has_word(text, CELL_SIZE))
+    }
+
+    /// Returns whether a form needs [`FormBuilder::with_cell_metric`](crate::FormBuilder::with_cell_metric).
+    pub fn needs_cell_metric(&self) -> bool {
+        self.is_stabilised() || self.uses_cell_size()
     }
 
     /// Returns the first coefficient that no formula uses.
@@ -313,6 +388,17 @@ impl Equation {
     /// Returns its unknowns with their shapes in a space of a dimension.
     pub fn unknowns(&self, dimension: usize) -> impl Iterator<Item = (&str, Shape)> {
         self.text.unknown.iter().map(move |(name, unknown)| (name.as_str(), unknown.shape(dimension)))
+    }
+
+    /// Returns a name for each component of all unknowns in a space of a dimension: `T` of a number, `u[0]`, `u[1]`, … of a vector.
+    pub fn component_names(&self, dimension: usize) -> Vec<String> {
+        let of = |(name, shape): (&str, Shape)| -> Vec<String> {
+            match shape {
+                Shape::Number => vec![name.to_owned()],
+                _ => (0..shape.n_entries()).map(|i| format!("{name}[{i}]")).collect(),
+            }
+        };
+        self.unknowns(dimension).flat_map(of).collect()
     }
 
     /// Returns the number of components of all unknowns in a space of a dimension.

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use femtile_expression::Shape;
+use femtile_expression::{Expression, Shape};
+use femtile_mesh::Field;
 
 use crate::class::Storage;
 use crate::coefficient::Coefficient;
 use crate::equation::{CoefficientShape, Equation, Parameter};
 use crate::error::FormError;
-use crate::formula::{Part, Place, Role, integrand};
+use crate::formula::{CELL_METRIC, Part, Place, Role, integrand};
 use crate::integrand::{Integrand, Side};
 use crate::recipe::{Bound, Entry, Which};
 
@@ -73,6 +74,20 @@ impl Form {
         self.integrals.iter().all(|integral| integral.integrand.class().symmetric)
     }
 
+    /// Returns whether its tangent is certain to be indefinite: the diagonal of a component, such as the pressure of a saddle point, has
+    /// no positive entry, and that of another one has.
+    pub fn is_saddle_point(&self) -> bool {
+        let classes = self.integrals.iter().map(|integral| integral.integrand.class());
+        let (present, positive) =
+            classes.fold((0, 0), |(a, b), class| (a | class.present, b | class.positive));
+        positive != 0 && present & !positive != 0
+    }
+
+    /// Returns whether conjugate gradients can solve with its tangent: it is symmetric, and not that of a saddle point.
+    pub fn takes_conjugate_gradients(&self) -> bool {
+        self.is_symmetric() && !self.is_saddle_point()
+    }
+
     /// Returns whether it is linear in u.
     pub fn is_linear(&self) -> bool {
         self.integrals.iter().all(|integral| integral.integrand.class().is_linear())
@@ -128,16 +143,27 @@ type Arguments = BTreeMap<String, Argument>;
 /// Gives the coefficients of an equation their values.
 #[derive(Debug, Clone)]
 pub struct FormBuilder<'a> {
-    equation: &'a Equation,
-    dimension: usize,
+    pub(crate) equation: &'a Equation,
+    pub(crate) dimension: usize,
     arguments: Arguments,
     boundary: Vec<(String, Vec<u32>, Arguments)>,
+    metric: Option<Arc<Coefficient>>,
+    pub(crate) exact: Option<Vec<Expression>>,
+    parameter: Option<String>,
 }
 
 impl Equation {
     /// Starts a form in a space of a dimension: 2 or 3.
     pub fn form(&self, dimension: usize) -> FormBuilder<'_> {
-        FormBuilder { equation: self, dimension, arguments: BTreeMap::new(), boundary: Vec::new() }
+        FormBuilder {
+            equation: self,
+            dimension,
+            arguments: BTreeMap::new(),
+            boundary: Vec::new(),
+            metric: None,
+            exact: None,
+            parameter: None,
+        }
     }
 }
 
@@ -150,6 +176,23 @@ impl FormBuilder<'_> {
         known(name, &self.equation.text.coefficients)?;
         self.arguments.insert(name.to_owned(), value.into());
         Ok(self)
+    }
+
+    /// Sets the metric G of the cells, a tensor with $\xi\cdot G\xi = |\xi|^2/h^2$ in a cube with edges of length h, which `h` and
+    /// stabilisations use.
+    #[must_use]
+    pub fn with_cell_metric(mut self, metric: Arc<Coefficient>) -> Self {
+        self.metric = Some(metric);
+        self
+    }
+
+    /// Sets a coefficient to a field of cells by whose values [`Integrand::by_parameter`] differentiates.
+    ///
+    /// # Errors
+    /// As [`Self::with`].
+    pub fn parameter(mut self, name: &str, values: Field) -> Result<Self, FormError> {
+        self.parameter = Some(name.to_owned());
+        self.with(name, Coefficient::CellField(values))
     }
 
     /// Adds a term on boundary facets, given by their positions in the list of boundary facets.
@@ -184,10 +227,14 @@ impl FormBuilder<'_> {
             let message = "no formula uses it; leave it out, or correct the formula".to_owned();
             return Err(FormError::Coefficient { coefficient: name.to_owned(), message });
         }
-        let own = self.bound(&text.coefficients, &self.arguments)?;
+        let mut own = self.bound(&text.coefficients, &self.arguments)?;
+        if self.equation.needs_cell_metric() {
+            own.push(self.cell_metric()?);
+        }
         let integrand = |place: &str, domain: &Domain, coefficients: &[Bound], parts: &[Part<'_>], energy| {
-            let place = Place { name: place.to_owned(), domain, dimension: self.dimension };
-            integrand(self.equation, &place, coefficients, parts, energy)
+            let exact = self.exact.as_deref();
+            let place = Place { name: place.to_owned(), domain, dimension: self.dimension, exact };
+            integrand(self.equation, &place, coefficients, self.parameter.as_deref(), parts, energy)
         };
         let cells = &text.cells;
         let parts = [
@@ -221,6 +268,19 @@ impl FormBuilder<'_> {
         }
         let n_components = self.equation.n_components(self.dimension);
         Ok(Form { dimension: self.dimension, n_components, integrals })
+    }
+
+    fn cell_metric(&self) -> Result<Bound, FormError> {
+        let (d, name) = (self.dimension, CELL_METRIC.to_owned());
+        let Some(metric) = &self.metric else {
+            let message =
+                "formulas use the size of the cells, and it is not given: set `with_cell_metric`".to_owned();
+            return Err(FormError::Coefficient { coefficient: name, message });
+        };
+        let all = (0..d).flat_map(|i| (0..d).map(move |j| Which::Tensor(i, j)));
+        let entry = |which| Entry { name: name.clone(), coefficient: Arc::clone(metric), which };
+        let entries = all.map(entry).collect();
+        Ok(Bound { name, shape: Shape::Matrix(d, d), entries })
     }
 
     /// Returns the entries of coefficients, in their shapes.

@@ -1,13 +1,18 @@
 //! From the formulas of an integrand to its graph.
 
-use femtile_expression::{Array, ExpressionError, ProgramBuilder, Shape, Value};
+use femtile_expression::{Array, Expression, ExpressionError, ProgramBuilder, Shape, Value};
 
 use crate::definitions::{definitions, has_word};
-use crate::equation::{Equation, Formulas};
+use crate::equation::{CELL_SIZE, Equation, Formulas};
 use crate::error::FormError;
 use crate::form::Domain;
 use crate::integrand::{Data, Graph, Input, Integrand, Layout, Side};
+use crate::parameter;
 use crate::recipe::{Bound, Collected, Context, Recipe};
+use crate::stabilisation::Streamlines;
+
+/// The name of the metric of the cells in messages; formulas cannot have it.
+pub(crate) const CELL_METRIC: &str = "metric of the cells";
 
 /// Where formulas stand.
 pub(crate) struct Place<'a> {
@@ -15,6 +20,8 @@ pub(crate) struct Place<'a> {
     pub name: String,
     pub domain: &'a Domain,
     pub dimension: usize,
+    /// The function at which the residual is to vanish.
+    pub exact: Option<&'a [Expression]>,
 }
 
 /// Formulas with the same part in the residual.
@@ -55,11 +62,12 @@ impl Own<'_> {
     }
 }
 
-/// Reads the formulas of an integrand and compiles them.
+/// Reads the formulas of an integrand and compiles them, with the derivatives `by` a coefficient that is a cell field.
 pub(crate) fn integrand(
     equation: &Equation,
     place: &Place<'_>,
     coefficients: &[Bound],
+    by: Option<&str>,
     parts: &[Part<'_>],
     energy: Option<&str>,
 ) -> Result<Integrand, FormError> {
@@ -86,10 +94,17 @@ pub(crate) fn integrand(
     let builder = ProgramBuilder::with_arrays(inputs.len() + layout.n_slots() + 1);
     let mut scope = Reader { equation, builder, inputs: &inputs, layout };
     scope.bind_unknowns(&unknowns)?;
+    let mut metric = None;
     for (bound, recipes) in coefficients.iter().zip(&recipes) {
         let context = Context { layout, inputs: &inputs };
         let entries = recipes.iter().map(|recipe| context.value(&mut scope.builder, recipe)).collect();
-        scope.bind(&format!("coefficients.{}", bound.name), &bound.name, Array::new(bound.shape, entries))?;
+        let array = Array::new(bound.shape, entries);
+        if bound.name == CELL_METRIC {
+            scope.bind_cell_size(&array)?;
+            metric = Some(array);
+            continue;
+        }
+        scope.bind(&format!("coefficients.{}", bound.name), &bound.name, array)?;
     }
     scope.define(place, &unknowns)?;
 
@@ -104,10 +119,10 @@ pub(crate) fn integrand(
             scope.add(part, unknown, (&key, formula), &mut residual)?;
         }
     }
-    let others = residual.clone();
+    let mut others = residual.clone();
     let energy = match energy {
         None => None,
-        Some(formula) => Some(scope.read("energy", formula, Shape::Number)?.entries()[0]),
+        Some(formula) => Some(scope.read(equation.energy_key, formula, Shape::Number)?.entries()[0]),
     };
     if let Some(energy) = energy {
         let rates = scope.builder.inputs_of(energy).into_iter().map(|at| inputs[at]);
@@ -122,8 +137,32 @@ pub(crate) fn integrand(
             residual[slot] = scope.builder.add(residual[slot], slope);
         }
     }
+    if let (Domain::Cells, true, Some(metric)) = (place.domain, equation.is_stabilised(), &metric) {
+        if !data.points.is_empty() {
+            let message = "stabilise: a coefficient that is a closure has no derivative: give an expression";
+            return Err(equation.failure(message.to_owned()));
+        }
+        let mut upwind = Streamlines { builder: &mut scope.builder, inputs: &inputs, layout, metric };
+        let mut has_convection = false;
+        for component in 0..layout.n_components {
+            has_convection |= upwind.stabilise(component, &mut residual);
+        }
+        if !has_convection {
+            let message = "stabilise: no formula has convection, a multiple of the gradient of an unknown in its source or a multiple \
+                           of the unknown in its flux: leave it out";
+            return Err(equation.failure(message.to_owned()));
+        }
+        others.clone_from(&residual);
+    }
+    let parameter = coefficients.iter().zip(&recipes).find(|(bound, _)| Some(bound.name.as_str()) == by);
+    let parameter = parameter.map_or(Vec::new(), |(_, recipes)| parameter::inputs(recipes, &data));
+    let parameter = parameter.into_iter().map(|input| scope.input(input?)).collect();
     let builder = scope.builder;
-    Ok(Graph { layout, builder, inputs, names, data, residual, others, energy }.compile())
+    let mut graph = Graph { layout, builder, inputs, names, data, residual, others, energy, parameter };
+    if let Some(exact) = place.exact {
+        graph.vanish_at(exact);
+    }
+    Ok(graph.compile())
 }
 
 /// The formulas of a key by unknown, with the key of each.
@@ -180,13 +219,28 @@ impl Reader<'_> {
 
     /// Reads a formula of a shape.
     fn read(&mut self, key: &str, formula: &str, wanted: Shape) -> Result<Array, FormError> {
-        let word = key.split('.').find(|word| ["energy", "flux", "source", "capacity"].contains(word));
+        let word =
+            key.split('.').find(|word| ["energy", "functional", "flux", "source", "capacity"].contains(word));
         let what = word.map_or("it".to_owned(), |word| format!("the {word}"));
         self.builder.array_of(formula, wanted, &what).map_err(|error| self.failure(key, formula, error))
     }
 
     fn bind(&mut self, key: &str, name: &str, array: impl Into<Array>) -> Result<(), FormError> {
         self.builder.bind(name, array).map_err(|error| self.failure(key, name, error))
+    }
+
+    /// Gives `h` its meaning: $h = (\mathrm{tr}\,G/d)^{-1/2}$ with the metric G of the cell.
+    fn bind_cell_size(&mut self, metric: &Array) -> Result<(), FormError> {
+        if !self.equation.uses_cell_size() {
+            return Ok(());
+        }
+        let d = self.layout.dimension;
+        let zero = self.builder.constant(0.0);
+        let trace = (0..d).fold(zero, |sum, i| self.builder.add(sum, metric.entries()[i * d + i]));
+        let dimension = self.builder.constant(d as f64);
+        let square = self.builder.div(dimension, trace);
+        let size = self.builder.sqrt(square);
+        self.bind("names", CELL_SIZE, size)
     }
 
     /// Reads the definitions, without those that need what the place does not have.

@@ -8,6 +8,7 @@ use femtile_mesh::{Field, Mesh};
 use crate::class::{Class, Dependence, Storage};
 use crate::coefficient::PointFunction;
 use crate::error::FormError;
+use crate::parameter::ByParameter;
 
 /// A side of an interior facet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -94,6 +95,7 @@ pub struct Integrand {
     entries: Vec<[usize; 2]>,
     derivative: Program,
     energy: Option<Program>,
+    by_parameter: Option<ByParameter>,
     class: Class,
     storage: Storage,
 }
@@ -130,6 +132,8 @@ pub(crate) struct Graph {
     /// The residual without the derivatives of the energy.
     pub others: Vec<Value>,
     pub energy: Option<Value>,
+    /// The inputs of the components of the parameter; empty without one.
+    pub parameter: Vec<Option<Value>>,
 }
 
 impl Graph {
@@ -180,6 +184,7 @@ impl Graph {
         }
         let class = self.class(&matrix);
         let storage = self.storage(&rates);
+        let by_parameter = self.by_parameter(&directions);
         let entries: Vec<[usize; 2]> = (0..n * n)
             .filter(|&at| self.builder.as_constant(matrix[at]) != Some(0.0))
             .map(|at| [at / n, at % n])
@@ -192,6 +197,7 @@ impl Graph {
             derivative: self.builder.finish(&values),
             energy: self.energy.map(|energy| self.builder.finish(&[energy])),
             entries,
+            by_parameter,
             class,
             storage,
             inputs: self.inputs,
@@ -278,7 +284,16 @@ impl Graph {
                 false => is_zero(first + i, first + j),
             })
         };
+        let bits = |is_in: &dyn Fn(usize, usize) -> bool| {
+            let found = all().filter(|&(row, column)| is_in(row, column));
+            found.fold(0, |bits: u16, (row, _)| bits | 1 << component(row))
+        };
+        let is_positive = |row, column| {
+            row == column && self.builder.as_constant(at(row, column)).is_none_or(|value| value > 0.0)
+        };
         Class {
+            present: bits(&|row, column| !is_zero(row, column)),
+            positive: bits(&is_positive),
             symmetric: all().all(|(row, column)| at(row, column) == at(column, row)),
             couples_components: couples(&component),
             couples_sides: couples(&side),
@@ -362,6 +377,11 @@ impl Integrand {
     /// Returns the program of the energy density, of equations that have one.
     pub fn energy(&self) -> Option<&Program> {
         self.energy.as_ref()
+    }
+
+    /// Returns the derivatives by the parameter of the form, if it has one on which the integrand depends.
+    pub fn by_parameter(&self) -> Option<&ByParameter> {
+        self.by_parameter.as_ref()
     }
 
     /// Returns the structure of the tangent.

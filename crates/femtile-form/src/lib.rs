@@ -19,19 +19,23 @@ mod coefficient;
 mod definitions;
 mod equation;
 mod error;
+mod exact;
 mod form;
 mod formula;
 mod integrand;
 mod linearization;
+mod parameter;
 mod recipe;
+mod stabilisation;
 
 pub use class::{Class, Dependence, Storage};
 pub use coefficient::{Coefficient, Compiled, PointFunction, Points, UNKNOWN, multiple_of_identity};
 pub use equation::{
     Axes, BoundaryTerms, CellTerms, CoefficientShape, Components, Equation, EquationText, Formulas,
-    InteriorTerms, Parameter, Unknown,
+    InteriorTerms, Parameter, Stabilisation, Unknown,
 };
 pub use error::FormError;
 pub use form::{Argument, Domain, Form, FormBuilder, Integral};
 pub use integrand::{CellData, Input, Integrand, Side};
 pub use linearization::{Linearization, Varying};
+pub use parameter::ByParameter;

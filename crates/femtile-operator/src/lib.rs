@@ -17,6 +17,7 @@ mod cpu;
 mod cuda;
 mod discrete_form;
 mod error;
+mod parameter;
 pub mod reference;
 mod sites;
 
@@ -27,3 +28,4 @@ pub use cuda::{
 };
 pub use discrete_form::{DiscreteForm, State};
 pub use error::OperatorError;
+pub use parameter::Differentiated;

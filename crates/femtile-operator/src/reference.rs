@@ -5,6 +5,7 @@ use femtile_form::{FormError, Input, Integrand, Side};
 
 use crate::discrete_form::{DiscreteForm, State};
 use crate::error::OperatorError;
+use crate::parameter::{Differentiated, n_components};
 use crate::sites::{Site, for_sites};
 
 /// A quadrature point of a cell or facet.
@@ -94,6 +95,22 @@ pub fn energy(discrete: &DiscreteForm<'_>, state: &State<'_>) -> Result<f64, Ope
     Ok(sum)
 }
 
+/// Returns the derivatives of the residual times a test function, or of the energy, by the values of the parameter in each cell
+/// of the mesh: `[n_cells][n_components]`, empty if no integrand depends on it.
+///
+/// # Errors
+/// As [`residual`].
+pub fn by_parameter(
+    discrete: &DiscreteForm<'_>,
+    state: &State<'_>,
+    of: Differentiated<'_>,
+) -> Result<Vec<f64>, OperatorError> {
+    of.check(discrete)?;
+    let mut slopes = vec![0.0; discrete.space().mesh().n_cells() * n_components(discrete)];
+    for_points(discrete, state, &mut |at| at.add_slopes(discrete, of, &mut slopes))?;
+    Ok(slopes)
+}
+
 /// Calls a function with row, column and value of each contribution to the tangent.
 pub(crate) fn for_entries(
     discrete: &DiscreteForm<'_>,
@@ -145,6 +162,17 @@ impl SiteIntegral<'_> {
     /// Adds the product of the tangent with a direction.
     pub fn add_product(&self, sites: &[Site], direction: &[f64], y: &mut [f64]) -> Result<(), OperatorError> {
         let mut add = |at: AtPoint<'_>| at.add_product(self.discrete, direction, y);
+        sites.iter().try_for_each(|site| self.for_points(site, &mut add))
+    }
+
+    /// Adds the derivatives by the parameter.
+    pub fn add_slopes(
+        &self,
+        sites: &[Site],
+        of: Differentiated<'_>,
+        slopes: &mut [f64],
+    ) -> Result<(), OperatorError> {
+        let mut add = |at: AtPoint<'_>| at.add_slopes(self.discrete, of, slopes);
         sites.iter().try_for_each(|site| self.for_points(site, &mut add))
     }
 
@@ -217,11 +245,29 @@ impl<'a> AtPoint<'a> {
         direction: &[f64],
         y: &mut [f64],
     ) -> Result<(), OperatorError> {
+        self.take_direction(discrete, direction);
+        self.scatter(discrete, &self.evaluate(self.integrand.tangent(), "the tangent")?, y);
+        Ok(())
+    }
+
+    fn add_slopes(
+        mut self,
+        discrete: &DiscreteForm<'_>,
+        of: Differentiated<'_>,
+        slopes: &mut [f64],
+    ) -> Result<(), OperatorError> {
+        let Some(program) = of.program(self.integrand) else { return Ok(()) };
+        self.take_direction(discrete, of.test());
+        let found = self.evaluate(program, "the derivative by the parameter")?;
+        let own = slopes[self.site.cell * found.len()..].iter_mut();
+        own.zip(&found).for_each(|(slope, found)| *slope += self.site.weights[self.q] * found);
+        Ok(())
+    }
+
+    fn take_direction(&mut self, discrete: &DiscreteForm<'_>, direction: &[f64]) {
         let first = self.integrand.inputs().len();
         let slots = self.interpolate(discrete, direction);
         self.inputs[first..first + slots.len()].copy_from_slice(&slots);
-        self.scatter(discrete, &self.evaluate(self.integrand.tangent(), "the tangent")?, y);
-        Ok(())
     }
 
     fn for_entries(

@@ -3,8 +3,12 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use femtile::solve::SolutionData;
-use femtile_case::{Case, CaseError, Embedding, Receiver, Report, run};
+use std::collections::BTreeMap;
+
+use femtile::solve::{Functional, SolutionData};
+use femtile_case::file::Value;
+use femtile_case::{Array, ByConstant, Case, CaseError, Embedding, FormState, Receiver, Report, run};
+use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -54,30 +58,81 @@ fn read(path: &str) -> Result<String, CaseError> {
     std::fs::read_to_string(path).map_err(io)
 }
 
-/// Keeps the solution at the end.
+/// Keeps the solution at the end, of forms also the unknowns.
 #[derive(Default)]
-struct End(Mutex<Option<SolutionData>>);
+struct End {
+    data: Mutex<Option<SolutionData>>,
+    form: Mutex<Option<FormState>>,
+}
 
 impl Receiver for End {
     fn solution(&self, data: SolutionData) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(data);
+        *self.data.lock().unwrap_or_else(PoisonError::into_inner) = Some(data);
+    }
+
+    fn form(&self, state: FormState) {
+        *self.form.lock().unwrap_or_else(PoisonError::into_inner) = Some(state);
     }
 }
 
-/// Solves a case; returns its report as JSON and the solution.
+/// The unknowns of a form and its load factor.
+type State<'py> = (Bound<'py, PyArray1<f64>>, f64);
+
+/// Solves a case; returns its report as JSON, the solution, and of forms the unknowns.
 #[pyfunction]
 pub fn solve<'py>(
     py: Python<'py>,
     given: Given,
     mesh: Option<PyRef<'py, Mesh>>,
-) -> PyResult<(String, Option<Bound<'py, PyDict>>)> {
+) -> PyResult<(String, Option<Bound<'py, PyDict>>, Option<State<'py>>)> {
     let end = Arc::new(End::default());
     let case = given.case(py, mesh.as_deref(), end.clone())?;
     let stop = Stop::default();
     let done: Result<Report, CaseError> = interruptible(py, &stop, || run(&case, &mut &stop))?;
     let report = done.map_err(|error| error.raise(py))?;
-    let data = end.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-    Ok((report.to_json(), data.map(|data| solution(py, data)).transpose()?))
+    let data = end.data.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let form = end.form.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let form = form.map(|FormState { u, time }| (array(py, u), time));
+    Ok((report.to_json(), data.map(|data| solution(py, data)).transpose()?, form))
+}
+
+/// Returns the value of a functional of the unknowns of a form and its derivatives by constants. Constants of the functional are
+/// JSON.
+#[pyfunction]
+pub fn functional<'py>(
+    py: Python<'py>,
+    given: Given,
+    mesh: Option<PyRef<'py, Mesh>>,
+    state: (PyReadonlyArray1<'py, f64>, f64),
+    formula: (String, String),
+    constants: Vec<String>,
+) -> PyResult<(f64, Vec<Bound<'py, PyAny>>)> {
+    let case = given.case(py, mesh.as_deref(), Arc::new(End::default()))?;
+    let (state, (formula, own)) = (FormState { u: state.0.as_slice()?.to_vec(), time: state.1 }, formula);
+    let own: Result<BTreeMap<String, Value>, _> = serde_json::from_str(&own);
+    let own = own.map_err(|error| of_argument(py, "constants", &error.to_string()))?;
+    let functional = own.iter().fold(Functional::new(formula), |of, (name, value)| of.with(name, value));
+    let constants: Vec<&str> = constants.iter().map(String::as_str).collect();
+    let stop = Stop::default();
+    let found = interruptible(py, &stop, || case.functional(&state, &functional, &constants, &mut &stop))?;
+    let (value, slopes) = found.map_err(|error| error.raise(py))?;
+    let slopes = slopes.into_iter().map(|slope| match slope {
+        ByConstant::Whole(numbers) => shaped(py, numbers),
+        ByConstant::ByTag(parts) => {
+            let found = PyDict::new(py);
+            parts.into_iter().try_for_each(|(name, part)| found.set_item(name, shaped(py, part)?))?;
+            Ok(found.into_any())
+        }
+    });
+    Ok((value, slopes.collect::<PyResult<_>>()?))
+}
+
+/// Returns a number, or an array.
+fn shaped(py: Python<'_>, Array { shape, values }: Array) -> PyResult<Bound<'_, PyAny>> {
+    match (shape.len(), values.first()) {
+        (0, Some(&number)) => Ok(number.into_pyobject(py)?.into_any()),
+        _ => Ok(array(py, values).reshape(shape)?.into_any()),
+    }
 }
 
 /// Returns the arrays of a solution by name.

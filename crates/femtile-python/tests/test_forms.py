@@ -235,3 +235,21 @@ def test_forms_of_the_user_are_solved():
     assert caught.value.argument == "equation.source"
     with pytest.raises(femtile.ArgumentError, match="lam: 2 entries for 6 cells"):
         femtile.Form(mesh, flux="lam*grad(u)", constants={"lam": np.ones(2)})
+
+
+def test_unknowns_have_their_names_and_degrees():
+    mesh = femtile.mesh.square([6, 6])
+    fluid = femtile.Form(
+        mesh,
+        unknown={"u": {"components": 2, "degree": 2}, "p": {}},
+        constants={"mu": 2},
+        flux={"u": "mu*grad(u) - p*identity"},
+        source={"u": ["y^2", 0], "p": "div(u)"},
+    )
+    fluid = fluid.dirichlet("all", {"u": [0, 0]}).dirichlet_at_nodes("x < 1e-9 && y < 1e-9", {"p": 0})
+    solution = fluid.solve(device="cpu", functionals=({"name": "mean", "kind": "mean"},))
+    assert solution.has_converged and solution.fields["u"].shape[1] == 3
+    # Nothing flows through the walls, so that div u is zero on average.
+    assert abs(solution.report["functionals"]["mean[u[0]]"]) < 1e-3 and solution.fields["p"].max() > 0.1
+    with pytest.raises(femtile.Error, match="there is no unknown `q`"):
+        fluid.dirichlet("xmax", {"q": 0}).solve(device="cpu")

@@ -466,7 +466,10 @@ fn tensor(
 }
 
 /// Returns the tags of cells of a name or number.
-pub(crate) fn cell_tags(mesh: &Mesh, name: &str, path: &[Key]) -> Result<Vec<i32>, SolveError> {
+///
+/// # Errors
+/// [`SolveError::Setting`] with the tags that there are.
+pub fn cell_tags(mesh: &Mesh, name: &str, path: &[Key]) -> Result<Vec<i32>, SolveError> {
     let dimension = mesh.dimension();
     let named = mesh.tag_names.iter().filter(|((d, _), known)| *d == dimension && known.as_str() == name);
     let tags: Vec<i32> = named.map(|((_, tag), _)| *tag).collect();

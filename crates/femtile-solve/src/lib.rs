@@ -9,6 +9,7 @@
 //! is made; estimates of memory and lists of GPU programs read it as well.
 #![forbid(unsafe_code)]
 
+mod aggregation;
 mod auto;
 mod bidomain;
 mod boundary;
@@ -48,6 +49,7 @@ mod ranks;
 mod regions;
 mod right_side;
 mod rounding;
+mod saddle_point;
 mod setting;
 mod solution;
 mod space;
@@ -59,7 +61,7 @@ mod unseen;
 
 pub use boundary::{InnerFacets, Region, Selected};
 pub use check::check_cells;
-pub use coefficient::{Entry, TagName, Value, check_count, expression};
+pub use coefficient::{Entry, TagName, Value, cell_tags, check_count, expression};
 pub use component::Component;
 pub use config::{
     AmgGraph, AmgOptions, DeviceChoice, GmgOptions, GmgStart, MatrixFormat, Method, OperatorKind, PmgOptions,
@@ -73,7 +75,10 @@ pub use femtile_linalg::precondition::LevelPrecision;
 pub use femtile_mesh::partition::{PartitionQuality, Partitioner};
 pub use fibres::Sheets;
 pub use fields::{FieldConfig, Fields};
-pub use form::{Continuation, FormObserver, FormProblem, FormSolution, LoadStep, Stress};
+pub use form::{
+    Continuation, ErrorNorms, FormAt, FormObserver, FormProblem, FormSolution, Functional, LoadStep,
+    ManufacturedBoundary, Stress,
+};
 pub use from_mesh::amg_from_mesh;
 pub use gathered_solution::{GatheredSolution, GatheredValues};
 pub use interpolation::Interpolation;

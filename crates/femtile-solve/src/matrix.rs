@@ -1,4 +1,5 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
 use std::time::Duration;
 
 use femtile_amg::{AmgError, NullVector};
@@ -6,7 +7,7 @@ use femtile_comm::Comm;
 use femtile_device::{Buffer, Cpu, Cuda, Device};
 use femtile_linalg::krylov::Stop;
 use femtile_linalg::krylov::cg::CgOutcome;
-use femtile_linalg::{LinalgError, LinearOperator, need};
+use femtile_linalg::{LinalgError, LinearOperator, Preconditioner, need};
 use femtile_sparse::csr::{Csr, Offsets};
 use femtile_sparse::{Format, ProductMatrix};
 
@@ -17,6 +18,7 @@ use crate::format::product_matrix;
 use crate::matrix_preconditioner::{Found, MatrixPreconditioner};
 use crate::method::{SolveDevice, iterate};
 use crate::preconditioner::Level;
+use crate::saddle_point::{Approximated, BlockTriangular, Complement};
 use crate::{
     AmgOptions, DeviceChoice, Method, PreconditionerConfig, Progress, Silent, SolveError, SolverConfig,
     Stage, Stages,
@@ -56,6 +58,15 @@ pub struct LinearSolver {
     pattern: u64,
     cpu: Cpu,
     on: On,
+}
+
+/// What is known of a matrix besides its entries.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Given<'a> {
+    /// Vectors on which it is small, one after the other.
+    pub near_nullspace: Option<&'a [f64]>,
+    /// The matrix that multigrid is made of, if it is another.
+    pub approximation: Option<&'a Approximated>,
 }
 
 enum On {
@@ -109,7 +120,7 @@ impl LinearSolver {
     /// cannot be set up, [`SolveError::NotDefinite`] if the method needs a positive diagonal,
     /// [`SolveError::Linalg`] for a matrix that is not square.
     pub fn new(a: &Csr<f64, Cpu>, config: &SolverConfig) -> Result<Self, SolveError> {
-        Self::build(a, None, config, None)
+        Self::build(a, Given::default(), config, None)
     }
 
     /// As [`LinearSolver::new`], with vectors on which the matrix is small: what algebraic multigrid keeps exact on its
@@ -122,13 +133,14 @@ impl LinearSolver {
         vectors: &[f64],
         config: &SolverConfig,
     ) -> Result<Self, SolveError> {
-        Self::build(a, Some(vectors), config, None)
+        Self::build(a, Given { near_nullspace: Some(vectors), approximation: None }, config, None)
     }
 
-    /// As [`LinearSolver::with_near_nullspace`], on a device that was chosen if there is one.
+    /// As [`LinearSolver::with_near_nullspace`], on a device that was chosen if there is one. With an approximation the solver is not
+    /// to be refilled.
     pub(crate) fn build(
         a: &Csr<f64, Cpu>,
-        near_nullspace: Option<&[f64]>,
+        Given { near_nullspace, approximation }: Given<'_>,
         config: &SolverConfig,
         choice: Option<Choice>,
     ) -> Result<Self, SolveError> {
@@ -155,7 +167,8 @@ impl LinearSolver {
         let (mut reason, mut on) = (choice.reason, None);
         if let Chosen::Cuda(cuda) = choice.device {
             let cuda = config.device.with_overflow(&cuda);
-            match OnDevice::new(&cuda, a, near_nullspace, (config, is_chosen), &mut warnings) {
+            let of = (near_nullspace, approximation);
+            match OnDevice::new(&cuda, a, of, (config, is_chosen), &mut warnings) {
                 Ok(made) => on = Some(On::Cuda(made)),
                 Err(error) if config.device == DeviceChoice::Auto && error.is_device_trouble() => {
                     reason = error.to_string();
@@ -168,7 +181,8 @@ impl LinearSolver {
             Some(on) => on,
             None => {
                 let config = (config, is_chosen);
-                let made = cpu.install(|| OnDevice::new(&cpu, a, near_nullspace, config, &mut warnings));
+                let of = (near_nullspace, approximation);
+                let made = cpu.install(|| OnDevice::new(&cpu, a, of, config, &mut warnings));
                 On::Cpu(made?)
             }
         };
@@ -422,6 +436,8 @@ struct OnDevice<D: SolveDevice> {
     is_negative: bool,
     format_reason: String,
     preconditioner: MatrixPreconditioner<D>,
+    /// Of a saddle point.
+    complement: Option<Arc<Complement<D>>>,
     /// What multigrid found in the null space, which right sides must not have a part in.
     nullspace: Vec<NullVector>,
 }
@@ -431,18 +447,28 @@ impl<D: SolveDevice> OnDevice<D> {
     fn new(
         device: &D,
         a: &Csr<f64, Cpu>,
-        near_nullspace: Option<&[f64]>,
+        (near_nullspace, approximation): (Option<&[f64]>, Option<&Approximated>),
         (config, is_chosen): (&SolverConfig, bool),
         warnings: &mut Vec<String>,
     ) -> Result<Self, SolveError> {
         let mut matrix = a.copy_to(device)?;
+        let by_aggregation =
+            approximation.filter(|of| !of.is_symmetric).map(|of| of.matrix.as_ref().unwrap_or(a));
+        let complement = approximation.and_then(|of| of.complement.as_ref());
+        let approximation =
+            approximation.and_then(|of| of.matrix.as_ref()).filter(|_| by_aggregation.is_none());
+        let complement = complement.map(|values| Complement::new(device, values)).transpose()?;
+        let mut approximation = approximation.map(|matrix| matrix.copy_to(device)).transpose()?;
         let needs_no_definiteness = matches!(config.method, Method::Gmres { .. });
-        let mut preconditioner = match &config.preconditioner {
-            PreconditionerConfig::Jacobi if needs_no_definiteness => {
+        let is_replaced = by_aggregation.is_some() || approximation.is_some();
+        let mut preconditioner = match (&config.preconditioner, by_aggregation) {
+            (PreconditionerConfig::Amg(_), Some(of)) => MatrixPreconditioner::by_aggregation(of)?,
+            (PreconditionerConfig::Jacobi, _) if needs_no_definiteness => {
                 MatrixPreconditioner::of_magnitudes(&matrix)?
             }
-            given => {
-                MatrixPreconditioner::new(&mut matrix, near_nullspace, given, warnings).map_err(for_matrix)?
+            (given, _) => {
+                let of = approximation.as_mut().unwrap_or(&mut matrix);
+                MatrixPreconditioner::new(of, near_nullspace, given, warnings).map_err(for_matrix)?
             }
         };
         let complexity = preconditioner.found().map_or(1.0, |found| found.operator_complexity);
@@ -461,9 +487,14 @@ impl<D: SolveDevice> OnDevice<D> {
                 ));
             }
         }
-        let nullspace = nullspace_of(&preconditioner, a, near_nullspace, warnings)?;
+        let nullspace = match is_replaced {
+            // Its null space is not that of the matrix.
+            true => Vec::new(),
+            false => nullspace_of(&preconditioner, a, near_nullspace, warnings)?,
+        };
         let (matrix, format_reason) = product_matrix(matrix, config, Solves::One)?;
-        Ok(Self { matrix, is_negative: false, format_reason, preconditioner, nullspace })
+        let complement = complement.map(Arc::new);
+        Ok(Self { matrix, is_negative: false, format_reason, preconditioner, complement, nullspace })
     }
 
     fn solve(
@@ -486,7 +517,13 @@ impl<D: SolveDevice> OnDevice<D> {
         b: &Buffer<f64, D>,
         progress: &mut dyn Progress,
     ) -> Result<CgOutcome, SolveError> {
-        let parts = (D::matrix_operator(&self.matrix), self.preconditioner.as_dyn());
+        let (product, inner) = (D::matrix_operator(&self.matrix), self.preconditioner.as_dyn());
+        let triangular = self.complement.as_ref().map(|complement| {
+            let complement = Arc::clone(complement);
+            BlockTriangular { inner, product, complement }
+        });
+        let preconditioner = triangular.as_ref().map_or(inner, |own| own as &dyn Preconditioner<f64, D>);
+        let parts = (product, preconditioner);
         let projected = if self.nullspace.is_empty() { None } else { Some(self.projected(b)?) };
         let b = projected.as_ref().unwrap_or(b);
         let stages = &mut Stages::new(progress);

@@ -1,11 +1,12 @@
 //! The preconditioner of a matrix, which can be updated to other values on the same pattern.
 
 use femtile_amg::{AmgConfig, AnyAmg, BoxedAmg};
-use femtile_device::Device;
+use femtile_device::{Cpu, Device};
 use femtile_linalg::precondition::Diagonal;
 use femtile_linalg::{LinalgError, Preconditioner};
 use femtile_sparse::csr::{Csr, Offsets};
 
+use crate::aggregation::HostAggregation;
 use crate::method::SolveDevice;
 use crate::preconditioner::{
     Level, Preconditioning, and_levels, f64_in_place_of_f32, in_precision, levels_of,
@@ -50,6 +51,7 @@ impl<'a> Found<'a> {
 pub(crate) enum MatrixPreconditioner<D: SolveDevice> {
     Diagonal(Diagonal<f64, D>, Entries),
     Amg(BoxedAmg<f64, D>),
+    Aggregation(HostAggregation),
 }
 
 impl<D: SolveDevice> MatrixPreconditioner<D> {
@@ -74,6 +76,11 @@ impl<D: SolveDevice> MatrixPreconditioner<D> {
         })
     }
 
+    /// Multigrid of a matrix that is not symmetric.
+    pub(crate) fn by_aggregation(matrix: &Csr<f64, Cpu>) -> Result<Self, SolveError> {
+        Ok(Self::Aggregation(HostAggregation::new(matrix)?))
+    }
+
     /// A diagonal for a method that needs no definite matrix.
     pub(crate) fn of_magnitudes(matrix: &Csr<f64, D>) -> Result<Self, SolveError> {
         Ok(Self::Diagonal(of_magnitudes(matrix)?, Entries::Magnitudes))
@@ -83,14 +90,14 @@ impl<D: SolveDevice> MatrixPreconditioner<D> {
         match self {
             Self::Diagonal(_, Entries::Ones) => "none",
             Self::Diagonal(..) => "jacobi",
-            Self::Amg(_) => "amg",
+            Self::Amg(_) | Self::Aggregation(_) => "amg",
         }
     }
 
     /// Returns what multigrid found of its matrix; none without multigrid.
     pub(crate) fn found(&self) -> Option<Found<'_>> {
         match self {
-            Self::Diagonal(..) => None,
+            Self::Diagonal(..) | Self::Aggregation(_) => None,
             Self::Amg(amg) => Some(Found::of(amg.as_ref())),
         }
     }
@@ -99,6 +106,7 @@ impl<D: SolveDevice> MatrixPreconditioner<D> {
         match self {
             Self::Diagonal(diagonal, _) => diagonal,
             Self::Amg(amg) => amg.as_ref(),
+            Self::Aggregation(amg) => amg,
         }
     }
 
@@ -106,6 +114,10 @@ impl<D: SolveDevice> MatrixPreconditioner<D> {
         match self {
             Self::Diagonal(diagonal, _) => (Box::new(diagonal), Vec::new()),
             Self::Amg(amg) => and_levels(amg),
+            Self::Aggregation(amg) => {
+                let levels = amg.levels();
+                (Box::new(amg), levels)
+            }
         }
     }
 
@@ -113,6 +125,7 @@ impl<D: SolveDevice> MatrixPreconditioner<D> {
         match self {
             Self::Diagonal(..) => Vec::new(),
             Self::Amg(amg) => levels_of(amg.as_ref()),
+            Self::Aggregation(amg) => amg.levels(),
         }
     }
 
@@ -125,6 +138,7 @@ impl<D: SolveDevice> MatrixPreconditioner<D> {
     ) -> Result<(), SolveError> {
         match self {
             Self::Diagonal(_, Entries::Ones) => {}
+            Self::Aggregation(amg) => *amg = HostAggregation::new(&a.copy_to(amg.cpu())?)?,
             Self::Diagonal(diagonal, Entries::Reciprocals) => *diagonal = Diagonal::new(a)?,
             Self::Diagonal(diagonal, Entries::Magnitudes) => *diagonal = of_magnitudes(a)?,
             Self::Amg(amg) => match amg.refill(a, near_nullspace) {

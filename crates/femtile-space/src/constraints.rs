@@ -100,6 +100,11 @@ impl LinearConstraints {
         self.place(dof).map(|place| self.constants[place])
     }
 
+    /// Returns whether a constrained degree of freedom depends on others.
+    pub fn combines_dofs(&self) -> bool {
+        !self.terms.is_empty()
+    }
+
     fn place(&self, dof: u32) -> Option<usize> {
         self.dofs.binary_search(&dof).ok()
     }

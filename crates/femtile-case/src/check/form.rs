@@ -5,8 +5,8 @@ use femtile_solve::{Key, below};
 use super::transient;
 use crate::file::{
     ComponentsName, EquationKind, EquationSection, Functional, Generator, MassName, Method, MetricName,
-    Operator, Precision, PreconditionerName, Quadrature, SolverSection, TimeMethod, TimeSection,
-    UnknownSection, Value,
+    OfUnknowns, Operator, Precision, PreconditionerName, Quadrature, SolverSection, TimeMethod, TimeSection,
+    Value,
 };
 use crate::place::has_key;
 use crate::{Case, CaseError};
@@ -46,7 +46,7 @@ fn wrong(case: &Case, path: &[&str], message: &str) -> Result<(), CaseError> {
 }
 
 /// The keys of `[equation]` besides `kind`, with whether they are given.
-fn given(equation: &EquationSection) -> [(&'static str, bool); 16] {
+fn given(equation: &EquationSection) -> [(&'static str, bool); 17] {
     let default = EquationSection::default();
     [
         ("sigma", equation.sigma != default.sigma),
@@ -65,6 +65,7 @@ fn given(equation: &EquationSection) -> [(&'static str, bool); 16] {
         ("define", equation.define.is_some()),
         ("energy", equation.energy.is_some()),
         ("flux", equation.flux.is_some()),
+        ("stabilise", equation.stabilise.is_some()),
     ]
 }
 
@@ -86,13 +87,22 @@ fn keys(kind: EquationKind) -> Keys {
         },
         EquationKind::Form => Keys {
             kind: "form",
-            equation: &["constants", "define", "energy", "flux", "source", "capacity", "initial"],
+            equation: &[
+                "constants",
+                "define",
+                "energy",
+                "flux",
+                "source",
+                "capacity",
+                "initial",
+                "stabilise",
+            ],
             needed: &[],
             boundary: &["dirichlet", "flux"],
         },
         _ => Keys {
             kind: "convection-diffusion",
-            equation: &["sigma", "velocity", "lambda", "source"],
+            equation: &["sigma", "velocity", "lambda", "source", "stabilise"],
             needed: &["velocity"],
             boundary: &["dirichlet", "neumann", "robin"],
         },
@@ -120,7 +130,8 @@ fn equation(case: &Case) -> Result<(), CaseError> {
     if let Some((key, _)) = given.iter().find(|(key, given)| !*given && own.needed.contains(key)) {
         return wrong(case, &["equation"], &format!("the key `{key}` is missing: {has}"));
     }
-    if equation.kind == EquationKind::Elasticity && matches!(equation.source, Value::Number(x) if x != 0.0) {
+    if equation.kind == EquationKind::Elasticity && matches!(equation.source(), Value::Number(x) if *x != 0.0)
+    {
         let message = "the source is a force per volume: give an array with an entry for each axis";
         return wrong(case, &["equation", "source"], message);
     }
@@ -130,47 +141,81 @@ fn equation(case: &Case) -> Result<(), CaseError> {
 /// Checks the unknown and the formulas of `kind = "form"`.
 fn unknown(case: &Case) -> Result<(), CaseError> {
     let equation = &case.file.equation;
-    let unknowns: Vec<(&String, &UnknownSection)> = case.file.unknown.iter().collect();
-    let [(name, unknown)] = unknowns[..] else {
-        let message = match unknowns.len() {
-            0 => {
-                "a form needs its unknown: write [unknown] with u = {}, or u = { components = \"dimension\" } for a vector"
-            }
-            _ => "one unknown is solved for; several belong into the components of one",
-        };
+    let unknowns = &case.file.unknown;
+    if unknowns.is_empty() {
+        let message = "a form needs its unknown: write [unknown] with u = {}, or u = { components = \"dimension\" } for a vector";
         return wrong(case, &["unknown"], message);
-    };
-    if matches!(unknown.components, Some(ComponentsName::Count(0 | 17..))) {
-        return wrong(case, &["unknown", name, "components"], "a vector has 1 to 16 components");
     }
-    let degree_is_given = has_key(&case.text, &["space".into(), "degree".into()]);
-    if degree_is_given && unknown.degree.is_some_and(|degree| degree != case.file.space.degree) {
-        return wrong(
-            case,
-            &["unknown", name, "degree"],
-            "[space] has another degree: leave one of them out",
-        );
+    for (name, unknown) in unknowns {
+        if matches!(unknown.components, Some(ComponentsName::Count(0 | 17..))) {
+            return wrong(case, &["unknown", name, "components"], "a vector has 1 to 16 components");
+        }
+        let degree_is_given = has_key(&case.text, &["space".into(), "degree".into()]);
+        let differs = unknown.degree.is_some_and(|degree| degree != case.file.space.degree);
+        if degree_is_given && unknowns.len() == 1 && differs {
+            let message = "[space] has another degree: leave one of them out";
+            return wrong(case, &["unknown", name, "degree"], message);
+        }
     }
-    if equation.energy.is_none() && equation.flux.is_none() && equation.source == Value::Number(0.0) {
+    let has_source = equation.source != EquationSection::default().source;
+    if equation.energy.is_none() && equation.flux.is_none() && !has_source {
         return wrong(case, &["equation"], "a form needs an `energy`, or a `flux` and a `source`");
     }
     let is_formula =
         |value: &Value| matches!(value, Value::Number(_) | Value::Text(_) | Value::Components(_));
-    if !is_formula(&equation.source) {
-        return wrong(
-            case,
-            &["equation", "source"],
-            "of a form it is a formula, or an array of formulas for a vector",
-        );
-    }
-    if let Some(capacity) = &equation.capacity
-        && !(is_formula(capacity) || matches!(capacity, Value::Tensor(_)))
-    {
-        let message =
-            "of a form it is a formula, or an array for a vector; values by tag and fields are `constants`";
-        return wrong(case, &["equation", "capacity"], message);
+    by_unknown(case, Some(&equation.source), &["equation".into(), "source".into()], |source| {
+        (!is_formula(source)).then_some("of a form it is a formula, or an array of formulas for a vector")
+    })?;
+    by_unknown(case, equation.flux.as_ref(), &["equation".into(), "flux".into()], |_| None)?;
+    by_unknown(case, equation.initial.as_ref(), &["equation".into(), "initial".into()], |_| None)?;
+    by_unknown(case, equation.capacity.as_ref(), &["equation".into(), "capacity".into()], |capacity| {
+        let is_wrong = !(is_formula(capacity) || matches!(capacity, Value::Tensor(_)));
+        is_wrong.then_some(
+            "of a form it is a formula, or an array for a vector; values by tag and fields are `constants`",
+        )
+    })?;
+    for (i, section) in case.file.boundary.iter().enumerate() {
+        let path: [Key; 2] = ["boundary".into(), i.into()];
+        by_unknown(case, section.dirichlet.as_ref(), &below(&path, "dirichlet"), |_| None)?;
+        by_unknown(case, section.flux.as_ref(), &below(&path, "flux"), |_| None)?;
     }
     Ok(())
+}
+
+/// Checks a value, or those of several unknowns, whose names must be among those there are.
+fn by_unknown<T>(
+    case: &Case,
+    given: Option<&OfUnknowns<T>>,
+    path: &[Key],
+    reason: impl Fn(&T) -> Option<&'static str>,
+) -> Result<(), CaseError> {
+    let names: Vec<&str> = case.file.unknown.keys().map(String::as_str).collect();
+    let refuse = |path: &[Key], value| match reason(value) {
+        Some(message) => Err(case.wrong(path, message)),
+        None => Ok(()),
+    };
+    match given {
+        None => Ok(()),
+        // The source is zero where it is not given.
+        Some(OfUnknowns::One(value)) if names.len() > 1 && has_key(&case.text, path) => {
+            refuse(path, value)?;
+            let each: Vec<String> = names.iter().map(|name| format!("{name} = …")).collect();
+            let message = format!(
+                "there are several unknowns: give a table with one for each, {{ {} }}",
+                each.join(", ")
+            );
+            Err(case.wrong(path, message))
+        }
+        Some(OfUnknowns::One(value)) => refuse(path, value),
+        Some(OfUnknowns::Each(values)) => values.iter().try_for_each(|(name, value)| {
+            let path = below(path, name.as_str());
+            if !names.contains(&name.as_str()) {
+                let message = format!("there is no unknown `{name}`; [unknown] has {}", names.join(", "));
+                return Err(case.wrong(&path, message));
+            }
+            refuse(&path, value)
+        }),
+    }
 }
 
 /// Checks `[time]`.

@@ -9,7 +9,9 @@ mod solver;
 mod stationary;
 mod transient;
 
-use crate::file::{CheckName, Entries, EquationKind, Quadrature};
+use femtile_solve::Key;
+
+use crate::file::{CheckName, Entries, EquationKind, OfUnknowns, Quadrature};
 use crate::placed::placed;
 use crate::{Case, CaseError};
 
@@ -86,12 +88,36 @@ fn space(case: &Case) -> Result<(), CaseError> {
     Ok(case.space_config().check()?)
 }
 
+/// Refuses values by unknown in an equation with one unknown.
+fn by_unknown(case: &Case) -> Result<(), CaseError> {
+    let equation = &case.file.equation;
+    let wrong = |path: &[Key]| {
+        let message =
+            "a table of values by unknown is for kind = \"form\", and there is no value with keys like these";
+        Err(case.wrong(path, message))
+    };
+    let of_equation = [
+        ("source", equation.source.one().is_none()),
+        ("capacity", matches!(equation.capacity, Some(OfUnknowns::Each(_)))),
+        ("initial", matches!(equation.initial, Some(OfUnknowns::Each(_)))),
+    ];
+    if let Some((key, _)) = of_equation.into_iter().find(|(_, is_table)| *is_table) {
+        return wrong(&["equation".into(), key.into()]);
+    }
+    let mut sections = case.file.boundary.iter();
+    match sections.position(|section| matches!(section.dirichlet, Some(OfUnknowns::Each(_)))) {
+        Some(i) => wrong(&["boundary".into(), i.into(), "dirichlet".into()]),
+        None => Ok(()),
+    }
+}
+
 /// Refuses keys of elasticity and of convection and diffusion in other equations.
 fn keys_of_forms(case: &Case) -> Result<(), CaseError> {
     let equation = &case.file.equation;
     if equation.kind != EquationKind::Form {
         sections_of_forms(case)?;
-        if matches!(equation.initial, Some(Entries::Each(_))) {
+        by_unknown(case)?;
+        if matches!(equation.initial, Some(OfUnknowns::One(Entries::Each(_)))) {
             let message = "an array is for the components of a form: give one number or expression";
             return Err(case.wrong(&["equation".into(), "initial".into()], message));
         }
@@ -105,6 +131,7 @@ fn keys_of_forms(case: &Case) -> Result<(), CaseError> {
         ("poisson", equation.poisson.is_some(), elasticity),
         ("plane", equation.plane.is_some(), elasticity),
         ("velocity", equation.velocity.is_some(), convection),
+        ("stabilise", equation.stabilise.is_some(), convection),
         ("constants", !equation.constants.is_empty(), form),
         ("define", equation.define.is_some(), form),
         ("energy", equation.energy.is_some(), form),

@@ -16,7 +16,7 @@ pub(super) fn check(case: &Case) -> Result<(), CaseError> {
         let message = "belongs to `kind = \"diffusion\"`; the coefficients of `\"reaction-diffusion\"` are sigma, lambda and source";
         return Err(case.wrong(&["equation".into(), key.into()], message));
     }
-    let coefficients = [&equation.sigma, &equation.lambda, &equation.source];
+    let coefficients = [&equation.sigma, &equation.lambda, equation.source()];
     if equation.initial.is_some() && !coefficients.into_iter().any(depends_on_unknown) {
         let message = "is the first iterate where a coefficient depends on u, and none does; as initial values it belongs to `kind = \"diffusion\"`";
         return Err(case.wrong(&["equation".into(), "initial".into()], message));

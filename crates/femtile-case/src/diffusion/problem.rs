@@ -8,7 +8,9 @@ use femtile_tridiagonal::Algorithm;
 use super::formula::{scalar, scalar_in_time};
 use super::functional::{Ready, prepare};
 use super::placed::placed;
-use crate::file::{BoundarySection, CoefficientSource, Entries, Generator, SchemeName, TimeSection, Value};
+use crate::file::{
+    BoundarySection, CoefficientSource, Entries, Generator, OfUnknowns, SchemeName, TimeSection, Value,
+};
 use crate::{Case, CaseError, overlap};
 
 /// The problem of a case on its grid, with the settings of the run.
@@ -28,10 +30,11 @@ impl GridProblem {
         let mut warnings = Vec::new();
         let problem = problem(case, &mut warnings)?;
         let grid = problem.grid().map_err(|error| placed(case, error))?;
-        let initial = match case.file.equation.initial.as_ref().and_then(Entries::first) {
-            Some(entry) => scalar(entry, &["equation".into(), "initial".into()])?,
-            None => Expression::constant(0.0),
-        };
+        let initial =
+            match case.file.equation.initial.as_ref().and_then(OfUnknowns::one).and_then(Entries::first) {
+                Some(entry) => scalar(entry, &["equation".into(), "initial".into()])?,
+                None => Expression::constant(0.0),
+            };
         let functionals = prepare(case, &grid)?;
         Ok(Self { problem, grid, config: config(case)?, initial, functionals, warnings })
     }
@@ -91,7 +94,7 @@ fn problem(case: &Case, warnings: &mut Vec<String>) -> Result<AdiProblem, CaseEr
     if let Some(entry) = &equation.reaction {
         problem.reaction = scalar(entry, &path("reaction"))?;
     }
-    problem.source = scalar_in_time(case, &equation.source, &path("source"))?;
+    problem.source = scalar_in_time(case, equation.source(), &path("source"))?;
     problem.sides = sides(case, d, warnings)?;
     Ok(problem)
 }
@@ -161,7 +164,7 @@ fn sides(case: &Case, d: usize, warnings: &mut Vec<String>) -> Result<Vec<[Side;
 }
 
 fn side(case: &Case, section: &BoundarySection, path: &[Key]) -> Result<Side, CaseError> {
-    Ok(match (&section.dirichlet, &section.neumann) {
+    Ok(match (section.dirichlet(), &section.neumann) {
         (Some(value), _) => Side::Dirichlet(scalar_in_time(case, value, &below(path, "dirichlet"))?),
         (None, Some(value)) => Side::Neumann(scalar_in_time(case, value, &below(path, "neumann"))?),
         (None, None) => Side::Periodic,

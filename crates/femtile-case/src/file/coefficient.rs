@@ -61,6 +61,27 @@ pub enum Value {
     },
 }
 
+/// A value for the only unknown, or one for each of several by its name.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(rename = "OfUnknowns_{T}")]
+pub enum OfUnknowns<T> {
+    /// That of the only unknown.
+    One(T),
+    /// Those of several unknowns; some may be left out.
+    Each(BTreeMap<String, T>),
+}
+
+impl<T> OfUnknowns<T> {
+    /// Returns that of an equation with one unknown.
+    pub fn one(&self) -> Option<&T> {
+        match self {
+            Self::One(value) => Some(value),
+            Self::Each(_) => None,
+        }
+    }
+}
+
 /// A number or an expression, or an array with one for each component of u.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]

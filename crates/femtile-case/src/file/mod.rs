@@ -31,7 +31,7 @@ pub use cardiac::{
     ActivationSection, EcgSection, GatesName, IntegrationName, MembraneRegion, MembraneSection,
     SphereSection, StimulusSection,
 };
-pub use coefficient::{Entries, Entry, Value};
+pub use coefficient::{Entries, Entry, OfUnknowns, Value};
 pub use finding::FindingName;
 pub use functional::{Exact, FieldOfRun, Functional};
 pub use generator::{CellName, Generator, LShapeName, PlaneCellName};
@@ -62,7 +62,7 @@ pub struct CaseFile {
     /// The finite elements.
     #[serde(default)]
     pub space: SpaceSection,
-    /// The unknown of an equation with `kind = "form"`, by its name.
+    /// The unknowns of an equation with `kind = "form"`, by their names.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub unknown: BTreeMap<String, UnknownSection>,
     /// The equation: −∇·(σ∇u) + λu = f, or another one by its `kind`.
@@ -265,13 +265,13 @@ pub struct EquationSection {
     pub lambda: Value,
     /// Source f, in the forms of `sigma` but for tensors, or an array with an entry for each component; for diffusion a
     /// number or an expression in x, y, z, t and, on meshes, u; for elasticity the force per volume, an array with an entry for
-    /// each axis; of a form a formula, or an array of formulas for a vector.
-    pub source: Value,
+    /// each axis; of a form a formula, or an array of formulas for a vector; of a form with several unknowns a table of them.
+    pub source: OfUnknowns<Value>,
     /// Diffusion on meshes: the factor C of ∂u/∂t, positive: a number, an expression in x, y, z and u, values by tag, or a cell
     /// field; 1 when absent. Of heat the density times the specific heat, with the thermal conductivity as `diffusion`. Of a form in
     /// time a formula, of a vector also an array with the factor of each component, 0 of one without ∂u/∂t, or a matrix.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub capacity: Option<Value>,
+    pub capacity: Option<OfUnknowns<Value>>,
     /// Diffusion: D, positive semidefinite: a number, an expression in x, y, z and, on meshes, t and u, or a symmetric
     /// tensor; 1 when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -286,7 +286,7 @@ pub struct EquationSection {
     /// coefficient that depends on u, and a steady form: the first iterate. Of a form with several components it is that of all, or an
     /// array.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub initial: Option<Entries>,
+    pub initial: Option<OfUnknowns<Entries>>,
     /// Elasticity: Young's modulus, positive: a number, an expression in x, y, z, values by tag, or a cell field.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub young: Option<Value>,
@@ -312,7 +312,28 @@ pub struct EquationSection {
     /// Form: the flux F of ∫ F:∇v dx = ∫ source·v dx + …, a formula such as `sigma*grad(u)`; a vector, or a matrix with a row for
     /// each component of an unknown that is a vector.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub flux: Option<String>,
+    pub flux: Option<OfUnknowns<String>>,
+    /// Form and convection-diffusion: stabilises convection in elements of degree 1. `"supg"` has the test functions of streamline upwind
+    /// Petrov-Galerkin.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stabilise: Option<StabilisationName>,
+}
+
+/// Stabilisations of convection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum StabilisationName {
+    /// Streamline upwind Petrov-Galerkin.
+    Supg,
+}
+
+const ZERO: Value = Value::Number(0.0);
+
+impl EquationSection {
+    /// Returns the source of an equation with one unknown.
+    pub(crate) fn source(&self) -> &Value {
+        self.source.one().unwrap_or(&ZERO)
+    }
 }
 
 impl Default for EquationSection {
@@ -321,7 +342,7 @@ impl Default for EquationSection {
             kind: EquationKind::ReactionDiffusion,
             sigma: Value::Number(1.0),
             lambda: Value::Number(0.0),
-            source: Value::Number(0.0),
+            source: OfUnknowns::One(ZERO),
             capacity: None,
             diffusion: None,
             convection: None,
@@ -335,6 +356,7 @@ impl Default for EquationSection {
             define: None,
             energy: None,
             flux: None,
+            stabilise: None,
         }
     }
 }
@@ -354,9 +376,9 @@ pub struct BoundarySection {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nodes: Option<String>,
     /// The value of u; of several components all have it, or each its entry of an array. Of displacements the entry `"free"`
-    /// leaves a component without a value.
+    /// leaves a component without a value. Of several unknowns a table of values; those that are left out have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub dirichlet: Option<Value>,
+    pub dirichlet: Option<OfUnknowns<Value>>,
     /// The flux σ ∂u/∂n into the domain, as for `dirichlet`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub neumann: Option<Value>,
@@ -369,15 +391,20 @@ pub struct BoundarySection {
     /// Elasticity: the force per area against the outer normal, a number, an expression, by tag or a cell field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pressure: Option<Value>,
-    /// Form: the flux into the body, a formula of the unknown and the `normal`.
+    /// Form: the flux into the body, a formula of the unknown and the `normal`; of several unknowns a table of formulas.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub flux: Option<String>,
+    pub flux: Option<OfUnknowns<String>>,
     /// The opposite side of the box again; of an equation in time, where both sides of an axis have it.
     #[serde(default, skip_serializing_if = "is_false")]
     pub periodic: bool,
 }
 
 impl BoundarySection {
+    /// Returns the value of an equation with one unknown.
+    pub(crate) fn dirichlet(&self) -> Option<&Value> {
+        self.dirichlet.as_ref().and_then(OfUnknowns::one)
+    }
+
     /// Returns the name of the condition.
     pub(crate) fn condition(&self) -> &'static str {
         match (&self.dirichlet, &self.neumann, &self.robin) {

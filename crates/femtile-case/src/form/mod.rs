@@ -1,9 +1,13 @@
 //! Runs a case of elasticity, of convection and diffusion or of an equation of its own: mesh, check, solve, results.
 
+mod exact;
 mod functional;
+mod gradient;
 mod in_time;
 mod report;
 mod settings;
+
+pub use exact::{Convergence, ConvergenceLevel, Norms, Verdict, verify_exact};
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -21,6 +25,8 @@ use crate::memory::Hosted;
 use crate::output::{Results, vtu_options, write_results};
 use crate::transient::time_report;
 use crate::{Case, CaseError, Report, conditions, overlap};
+
+pub use gradient::{Array, ByConstant, FormState};
 
 /// Runs the case; on several ranks each process has the whole mesh, and the first one writes.
 pub(crate) fn run(
@@ -48,6 +54,9 @@ pub(crate) fn run(
             (solution, Some((outcome, series)))
         }
     };
+    if let (Some(receiver), None) = (&case.embedding.receiver, &recorded) {
+        receiver.form(FormState { u: solution.u().to_vec(), time: solution.time() });
+    }
     stages.begin(Stage::Write)?;
     warnings.extend_from_slice(solution.warnings());
     let Evaluated { numbers, lines, citations } = functional::evaluate(&functionals, &solution)?;

@@ -4,17 +4,17 @@ use std::sync::Arc;
 
 use femtile_form::{
     Axes, CellTerms, CoefficientShape, Components, Equation, EquationText, FormError, Formulas, Parameter,
-    Unknown,
+    Stabilisation, Unknown,
 };
 use femtile_mesh::Mesh;
 use femtile_mesh::check::BoundaryFacets;
 use femtile_solve::{
-    Continuation, FormProblem, Key, Method, SolveError, SolverConfig, Value, below, check_degree,
+    Continuation, FormProblem, Key, Method, SolveError, SolverConfig, Value, below, check_count, check_degree,
 };
 
 use crate::file::{
-    AxesName, BoundarySection, ComponentsName, ContinuationSection, Entries, Entry, EquationKind, PlaneName,
-    UnknownSection, Value as Given,
+    AxesName, BoundarySection, ComponentsName, ContinuationSection, Entries, Entry, EquationKind, OfUnknowns,
+    PlaneName, StabilisationName, UnknownSection, Value as Given,
 };
 use crate::place::has_key;
 use crate::{Case, CaseError};
@@ -22,13 +22,13 @@ use crate::{Case, CaseError};
 /// The word of `dirichlet` for a component without a value.
 pub(crate) const FREE: &str = "free";
 
-/// Returns the settings of the solve: those of the case, with GMRES for a problem that is not symmetric where no method is asked
-/// for.
+/// Returns the settings of the solve: those of the case, with GMRES for a problem that conjugate gradients cannot solve where no method is
+/// asked for.
 pub(super) fn solver_config(case: &Case, problem: &FormProblem<'_>) -> Result<SolverConfig, CaseError> {
     let mut config = case.solver_config()?;
     let is_asked = has_key(&case.text, &["solver".into(), "method".into()]);
-    if config.method == Method::Cg && !is_asked && !problem.is_symmetric()? {
-        config.method = Method::Gmres { restart: Method::default_restart() };
+    if config.method == Method::Cg && !is_asked {
+        config.method = problem.default_method()?;
     }
     Ok(config)
 }
@@ -49,23 +49,39 @@ pub(super) fn problem<'m>(
         FormError::Coefficient { coefficient, message } => {
             case.wrong(&["equation".into(), "constants".into(), coefficient.as_str().into()], message)
         }
+        FormError::Equation { message, .. } if message.starts_with("unknown: ") => {
+            case.wrong(&["unknown".into()], message.trim_start_matches("unknown: "))
+        }
         other => SolveError::from(other).into(),
     })?;
     let mut problem = FormProblem::new(mesh, Arc::clone(boundary), equation);
-    let degree = case.file.unknown.values().find_map(|unknown| unknown.degree);
-    let degree = degree.unwrap_or(case.file.space.degree) as usize;
-    check_degree(mesh.kind, degree)?;
-    problem = problem.degree(degree);
+    let of_space = case.file.space.degree;
+    let degrees = case.file.unknown.values().map(|unknown| unknown.degree.unwrap_or(of_space) as usize);
+    let degrees: Vec<usize> = match kind {
+        EquationKind::Form => degrees.collect(),
+        _ => vec![of_space as usize],
+    };
+    degrees.iter().try_for_each(|&degree| check_degree(mesh.kind, degree))?;
+    problem = problem.degrees(&degrees)?;
     if let Some(ContinuationSection { steps, max_halvings }) = case.file.continuation {
         problem = problem.continuation(Continuation { steps, max_halvings });
     }
     if case.file.time.is_some() {
         problem = problem.in_time();
     }
-    match &case.file.equation.initial {
-        None => {}
-        Some(Entries::All(initial)) => problem.initial(&vec![value(initial); problem.n_components()])?,
-        Some(Entries::Each(initial)) => problem.initial(&values(initial))?,
+    if let Some(initial) = &case.file.equation.initial {
+        let path = ["equation".into(), "initial".into()];
+        let values = flattened(&problem, initial, &path, |initial, n, _| {
+            Ok(match initial {
+                None => vec![Value::Number(0.0); n],
+                Some(Entries::All(initial)) => vec![value(initial); n],
+                Some(Entries::Each(initial)) => values(initial),
+            })
+        })?;
+        problem.initial(&values)?;
+    }
+    if let Some(StabilisationName::Supg) = case.file.equation.stabilise {
+        problem.stabilise(Stabilisation::Supg);
     }
     match kind {
         EquationKind::Elasticity => elasticity(case, &mut problem)?,
@@ -118,16 +134,38 @@ fn text(case: &Case, mesh: &Mesh) -> EquationText {
         define: equation.define.clone().unwrap_or_default(),
         cells: CellTerms {
             energy: equation.energy.clone(),
-            flux: equation.flux.as_deref().map_or(Formulas::None, Into::into),
-            source: formulas(Some(&equation.source).filter(|source| **source != Given::Number(0.0))),
+            flux: equation.flux.as_ref().map_or(Formulas::None, fluxes),
+            source: formulas(
+                Some(&equation.source).filter(|source| source.one() != Some(&Given::Number(0.0))),
+            ),
             capacity: formulas(equation.capacity.as_ref()),
+            ..CellTerms::default()
         },
         ..EquationText::default()
     }
 }
 
+fn fluxes(flux: &OfUnknowns<String>) -> Formulas {
+    match flux {
+        OfUnknowns::One(text) => Formulas::One(text.clone()),
+        OfUnknowns::Each(texts) => Formulas::ByUnknown(texts.clone()),
+    }
+}
+
+/// Returns the formulas of values.
+fn formulas(value: Option<&OfUnknowns<Given>>) -> Formulas {
+    match value {
+        None => Formulas::None,
+        Some(OfUnknowns::One(value)) => formula(value).map_or(Formulas::None, Formulas::One),
+        Some(OfUnknowns::Each(values)) => {
+            let of = |(name, value): (&String, &Given)| Some((name.clone(), formula(value)?));
+            Formulas::ByUnknown(values.iter().filter_map(of).collect())
+        }
+    }
+}
+
 /// Returns a number, a formula or an array of them as a formula.
-fn formulas(value: Option<&Given>) -> Formulas {
+fn formula(value: &Given) -> Option<String> {
     let array = |entries: &[Entry]| {
         let entries = entries.iter().map(|entry| match entry {
             Entry::Number(number) => number.to_string(),
@@ -136,14 +174,14 @@ fn formulas(value: Option<&Given>) -> Formulas {
         format!("[{}]", entries.collect::<Vec<_>>().join(", "))
     };
     match value {
-        Some(Given::Number(number)) => Formulas::One(number.to_string()),
-        Some(Given::Text(text)) => Formulas::One(text.clone()),
-        Some(Given::Components(entries)) => Formulas::One(array(entries)),
-        Some(Given::Tensor(rows)) => {
+        Given::Number(number) => Some(number.to_string()),
+        Given::Text(text) => Some(text.clone()),
+        Given::Components(entries) => Some(array(entries)),
+        Given::Tensor(rows) => {
             let rows: Vec<String> = rows.iter().map(|row| array(row)).collect();
-            Formulas::One(format!("[{}]", rows.join(", ")))
+            Some(format!("[{}]", rows.join(", ")))
         }
-        _ => Formulas::None,
+        _ => None,
     }
 }
 
@@ -174,8 +212,8 @@ fn elasticity(case: &Case, problem: &mut FormProblem<'_>) -> Result<(), CaseErro
         }
         problem.scalar("plane_stress", &Value::Number(f64::from(u8::from(plane == PlaneName::Stress))))?;
     }
-    if equation.source != Given::Number(0.0) {
-        vector(problem, "source", &equation.source)?;
+    if *equation.source() != Given::Number(0.0) {
+        vector(problem, "source", equation.source())?;
     }
     Ok(())
 }
@@ -187,7 +225,7 @@ fn convection(case: &Case, problem: &mut FormProblem<'_>) -> Result<(), CaseErro
         vector(problem, "velocity", velocity)?;
     }
     problem.scalar("lambda", &(&equation.lambda).into())?;
-    Ok(problem.scalar("source", &(&equation.source).into())?)
+    Ok(problem.scalar("source", &equation.source().into())?)
 }
 
 /// Sets a vector: an array, or a cell field.
@@ -219,7 +257,11 @@ fn condition(
 ) -> Result<(), CaseError> {
     let (key, on) = section.place();
     if let Some(value) = &section.dirichlet {
-        let values = dirichlet(case, value, problem.n_components(), &below(path, "dirichlet"))?;
+        let of = |value: Option<&Given>, n: usize, path: &[Key]| match value {
+            None => Ok(vec![None; n]),
+            Some(value) => dirichlet(case, value, n, path),
+        };
+        let values = flattened(problem, value, &below(path, "dirichlet"), of)?;
         let given = match key {
             "nodes" => problem.dirichlet_at_nodes(on, &values),
             _ => problem.dirichlet(on, &values),
@@ -230,7 +272,7 @@ fn condition(
         return Ok(problem.vector_on_boundary("traction", on, &values(traction))?);
     }
     if let Some(flux) = &section.flux {
-        return Ok(problem.flux_on_boundary(on, flux)?);
+        return Ok(problem.flux_on_boundary(on, fluxes(flux))?);
     }
     for (term, value) in [("pressure", &section.pressure), ("neumann", &section.neumann)] {
         if let Some(value) = value {
@@ -243,6 +285,27 @@ fn condition(
         return Ok(problem.scalars_on_boundary("robin", on, &values)?);
     }
     Ok(())
+}
+
+/// Returns the value of each component, by a function of that of an unknown, of its number of components, and of the path.
+fn flattened<T, U>(
+    problem: &FormProblem<'_>,
+    given: &OfUnknowns<T>,
+    path: &[Key],
+    of: impl Fn(Option<&T>, usize, &[Key]) -> Result<Vec<U>, CaseError>,
+) -> Result<Vec<U>, CaseError> {
+    let values = match given {
+        OfUnknowns::One(value) => return of(Some(value), problem.n_components(), path),
+        OfUnknowns::Each(values) => values,
+    };
+    let mut all = Vec::new();
+    for (name, shape) in problem.unknowns() {
+        let (n, path) = (shape.n_entries(), below(path, name));
+        let found = of(values.get(name), n, &path)?;
+        check_count(found.len(), n, &path)?;
+        all.extend(found);
+    }
+    Ok(all)
 }
 
 /// Returns the value of each component, none of those that are free; a single value is that of all.

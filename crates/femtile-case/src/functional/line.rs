@@ -15,6 +15,8 @@ use crate::plot::line_plot;
 /// A straight line to be sampled.
 pub(crate) struct ReadyLine {
     pub name: String,
+    /// The names of the components.
+    pub names: Vec<String>,
     /// The field of a run in time, if it is not u.
     pub of: Option<FieldOfRun>,
     pub from: [f64; 3],
@@ -25,6 +27,7 @@ pub(crate) struct ReadyLine {
 /// The values of all components along a line.
 pub(crate) struct SampledLine {
     name: String,
+    names: Vec<String>,
     dimension: usize,
     components: Vec<Line>,
 }
@@ -34,7 +37,11 @@ pub(crate) fn is_header_of_line(text: &str) -> bool {
     let names: Vec<&str> = text.split(',').collect();
     let n_axes = names.iter().skip(1).zip(["x", "y", "z"]).take_while(|(found, axis)| *found == axis).count();
     let values = names.get(1 + n_axes..).unwrap_or_default();
-    let is_value = |name: &&str| *name == "u" || name.starts_with("u[");
+    let is_value = |name: &&str| {
+        let stem = name.split('[').next().unwrap_or_default();
+        stem.starts_with(|c: char| c.is_ascii_alphabetic())
+            && stem.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    };
     names[0] == "s" && n_axes > 0 && !values.is_empty() && values.iter().all(is_value)
 }
 
@@ -48,7 +55,7 @@ impl ReadyLine {
 
     /// Returns the values of all components.
     pub(crate) fn sampled(&self, dimension: usize, components: Vec<Line>) -> SampledLine {
-        SampledLine { name: self.name.clone(), dimension, components }
+        SampledLine { name: self.name.clone(), names: self.names.clone(), dimension, components }
     }
 }
 
@@ -63,10 +70,8 @@ impl SampledLine {
 
     /// A row for each point: distance from the first, coordinates, the values of all components, empty outside the mesh.
     fn csv(&self) -> String {
-        let n = self.components.len();
-        let of_component = |k: usize| if n == 1 { ",u".into() } else { format!(",u[{k}]") };
         let mut text = format!("s,{}", ["x", "y", "z"][..self.dimension].join(","));
-        text.extend((0..n).map(of_component));
+        text.extend(self.names.iter().map(|name| format!(",{name}")));
         text.push('\n');
         let Some(Line { points, arc_lengths, .. }) = self.components.first() else { return text };
         for (i, (point, s)) in points.iter().zip(arc_lengths).enumerate() {
@@ -97,15 +102,18 @@ mod tests {
             arc_lengths: vec![0.0, 2.0],
             values: values.to_vec(),
         };
-        let of = |components| SampledLine { name: "a".into(), dimension: 2, components };
-        let one = of(vec![line([Some(1e-20), None])]);
+        let of = |names: &[&str], components| {
+            let names = names.iter().map(|name| (*name).to_owned()).collect();
+            SampledLine { name: "a".into(), names, dimension: 2, components }
+        };
+        let one = of(&["u"], vec![line([Some(1e-20), None])]);
         assert_eq!(one.csv(), "s,x,y,u\n0.0,0.0,0.5,1e-20\n2.0,2.0,0.5,\n");
-        let two = of(vec![line([Some(1.0), None]), line([Some(0.1), None])]);
-        assert_eq!(two.csv(), "s,x,y,u[0],u[1]\n0.0,0.0,0.5,1.0,0.1\n2.0,2.0,0.5,,\n");
+        let two = of(&["u[0]", "T"], vec![line([Some(1.0), None]), line([Some(0.1), None])]);
+        assert_eq!(two.csv(), "s,x,y,u[0],T\n0.0,0.0,0.5,1.0,0.1\n2.0,2.0,0.5,,\n");
         for header in [one.csv(), two.csv()].map(|text| text.lines().next().unwrap().to_string()) {
             assert!(is_header_of_line(&header), "{header}");
         }
-        for other in ["", "s", "s,u", "s,x", "x,y,u", "s,x,y,v", "s,x,y,u,v"] {
+        for other in ["", "s", "s,u", "s,x", "x,y,u", "s,x,y,2", "s,x,y,u,"] {
             assert!(!is_header_of_line(other), "{other}");
         }
     }

@@ -4,7 +4,7 @@ mod line;
 
 use std::collections::BTreeMap;
 
-use femtile_expression::Expression;
+use femtile_expression::{Expression, Shape};
 use femtile_fem::FemError;
 use femtile_solve::{
     Component, Discretization, FormProblem, Key, Selected, Solution, SolveError, below, check_count,
@@ -28,7 +28,7 @@ pub(crate) struct Prepared {
 /// Numbers of a component, ready to be evaluated.
 pub(crate) struct Ready {
     pub name: String,
-    /// The component in brackets, if there are several.
+    /// What distinguishes it from those of other components.
     pub index: String,
     pub component: usize,
     /// The field of a run in time, if it is not u.
@@ -60,8 +60,8 @@ pub(crate) struct Evaluated {
 
 /// A problem on a mesh whose solution has functionals.
 pub(crate) trait Problem {
-    /// Returns the number of components of u.
-    fn n_components(&self) -> usize;
+    /// Returns the unknowns by name, vectors with the number of their components; of one alone the name is u.
+    fn unknowns(&self) -> Vec<(String, Option<usize>)>;
     /// Returns the boundary facets of a region.
     fn facets(&self, region: &str, path: &[Key]) -> Result<Selected, SolveError>;
     /// Returns the first point outside the mesh as an error.
@@ -70,12 +70,12 @@ pub(crate) trait Problem {
     fn meets_line(&self, from: [f64; 3], to: [f64; 3], n: usize) -> Result<bool, FemError>;
 }
 
-/// Forwards to the methods of a type with the same names.
+/// Implements the trait with the unknowns of a function, and forwards to the methods of a type with the same names.
 macro_rules! problem {
-    ($type:ident) => {
+    ($type:ident, $unknowns:expr) => {
         impl Problem for $type<'_> {
-            fn n_components(&self) -> usize {
-                self.n_components()
+            fn unknowns(&self) -> Vec<(String, Option<usize>)> {
+                $unknowns(self)
             }
 
             fn facets(&self, region: &str, path: &[Key]) -> Result<Selected, SolveError> {
@@ -93,22 +93,58 @@ macro_rules! problem {
     };
 }
 
-problem!(Discretization);
-problem!(FormProblem);
+problem!(Discretization, |own: &Discretization<'_>| {
+    let n = own.n_components();
+    vec![("u".to_owned(), (n > 1).then_some(n))]
+});
+problem!(FormProblem, |own: &FormProblem<'_>| {
+    let is_alone = own.unknowns().len() == 1;
+    let of = |(name, shape): (&str, Shape)| {
+        let n = (shape != Shape::Number && own.n_components() > 1).then(|| shape.n_entries());
+        (if is_alone { "u".to_owned() } else { name.to_owned() }, n)
+    };
+    own.unknowns().into_iter().map(of).collect()
+});
+
+/// How results call a component.
+struct Called {
+    /// `u`, `u[0]`.
+    name: String,
+    /// What follows the name of a functional: nothing of one component alone, `[0]` of a vector alone, else the name in brackets.
+    index: String,
+}
+
+fn components(unknowns: &[(String, Option<usize>)]) -> Vec<Called> {
+    let is_alone = unknowns.len() == 1;
+    let of = |(unknown, n): &(String, Option<usize>)| -> Vec<Called> {
+        let called = |number: Option<usize>| {
+            let bracket = number.map_or(String::new(), |number| format!("[{number}]"));
+            let name = format!("{unknown}{bracket}");
+            let index = if is_alone { bracket } else { format!("[{name}]") };
+            Called { name, index }
+        };
+        match n {
+            None => vec![called(None)],
+            Some(n) => (0..*n).map(|number| called(Some(number))).collect(),
+        }
+    };
+    unknowns.iter().flat_map(of).collect()
+}
 
 /// Parses the functionals; checks before the solve that points lie in the mesh and parts of the boundary have facets.
 ///
-/// With several components each has its own functionals, `name[0]`, `name[1]`, ….
+/// With several components each has its own functionals, `name[0]`, `name[1]`, …, with several unknowns `name[T]`, `name[u[0]]`, ….
 pub(crate) fn prepare(case: &Case, problem: &impl Problem) -> Result<Prepared, CaseError> {
     check_points(case, problem)?;
-    let n = problem.n_components();
+    let components = components(&problem.unknowns());
     let mut prepared = Prepared { numbers: Vec::new(), lines: Vec::new(), warnings: Vec::new() };
     for (i, functional) in case.file.output.functionals.iter().enumerate() {
         let path: [Key; 3] = ["output".into(), "functionals".into(), i.into()];
         let of = functional.field();
         if let Functional::Along { from, to, points, .. } = functional {
+            let names = components.iter().map(|called| called.name.clone()).collect();
             let line = line(case, problem, (functional.name(), from, to, *points), &path)?;
-            prepared.lines.push(ReadyLine { of, ..line });
+            prepared.lines.push(ReadyLine { of, names, ..line });
             continue;
         }
         if let Functional::Flux { r#where: region, .. } = functional {
@@ -118,10 +154,10 @@ pub(crate) fn prepare(case: &Case, problem: &impl Problem) -> Result<Prepared, C
             let name = || format!("output.functionals[{i}] ({line}flux on \"{region}\")");
             prepared.warnings.extend(selected.warning(name));
         }
-        for component in 0..n {
-            let name = functional.name().to_owned();
-            let index = if n == 1 { String::new() } else { format!("[{component}]") };
-            let kind = kind(case, problem, (functional, component), &path)?;
+        for (component, Called { index, .. }) in components.iter().enumerate() {
+            let (name, index) = (functional.name().to_owned(), index.clone());
+            let at = (component, components.len());
+            let kind = kind(case, problem, (functional, at), &path)?;
             prepared.numbers.extend(kind.map(|kind| Ready { name, index, component, of, kind }));
         }
     }
@@ -132,11 +168,10 @@ pub(crate) fn prepare(case: &Case, problem: &impl Problem) -> Result<Prepared, C
 fn kind(
     case: &Case,
     problem: &impl Problem,
-    (functional, component): (&Functional, usize),
+    (functional, component): (&Functional, (usize, usize)),
     path: &[Key],
 ) -> Result<Option<Kind>, CaseError> {
-    let exact =
-        |given: &Exact| exact(case, given, (component, problem.n_components()), &below(path, "exact"));
+    let exact = |given: &Exact| exact(case, given, component, &below(path, "exact"));
     let several = |points: &[Vec<f64>]| {
         let places = points.iter().enumerate().map(|(i, point)| (point, below(&below(path, "points"), i)));
         places.map(|(point, path)| in_space(case, point, &path)).collect::<Result<_, _>>()
@@ -176,7 +211,7 @@ fn line(
         let message = format!("none of the {n} points of the line lies in the mesh");
         return Err(case.wrong(path, message));
     }
-    Ok(ReadyLine { name: name.into(), of: None, from, to, n })
+    Ok(ReadyLine { name: name.into(), names: Vec::new(), of: None, from, to, n })
 }
 
 /// Returns the exact solution of a component.

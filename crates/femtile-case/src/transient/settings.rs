@@ -7,7 +7,7 @@ use femtile_mesh::Mesh;
 use femtile_solve::{CheckpointInterval, MassMatrix, Poisson, TimeStepping, Transient};
 use femtile_time::implicit::{Checkpoint, Scheme, Steps, Tolerance};
 
-use crate::file::{Entry, TimeMethod, TimeSection, Value};
+use crate::file::{Entry, OfUnknowns, TimeMethod, TimeSection, Value};
 use crate::{Case, CaseError, restart};
 
 /// Returns the scheme of a case.
@@ -35,7 +35,8 @@ pub(super) fn transient<'m>(
         Some(Entry::Text(text)) => Value::Text(format!("-({text})")),
     };
     let problem = case.stated(begun, [&diffusion, &lambda])?;
-    let capacity = equation.capacity.clone().unwrap_or(Value::Number(1.0));
+    let capacity =
+        equation.capacity.as_ref().and_then(OfUnknowns::one).cloned().unwrap_or(Value::Number(1.0));
     let mass = case.file.time.as_ref().map_or_else(MassMatrix::default, |time| time.mass.into());
     let transient = Transient::new(problem, &case.initial()).capacity(&capacity).mass(mass);
     Ok(transient.stepping(stepping(case, fingerprint, resumed)))

@@ -2,12 +2,16 @@
 
 mod convection;
 mod elasticity;
+mod exact;
 mod in_time;
 mod own;
+mod published;
 mod ranks;
 mod refusals;
 mod scikit_fem;
+mod several;
 mod simplices;
+mod stabilised;
 #[path = "../shared/stop_at.rs"]
 mod stop_at;
 

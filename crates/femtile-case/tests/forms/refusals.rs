@@ -159,7 +159,7 @@ const FLOWS: &[Bad] = &[
         "velocity = [1, 0]",
         "velocity = [1, 0]\nyoung = 1",
         "equation.young",
-        "`sigma`, `velocity`, `lambda` and `source`",
+        "`sigma`, `velocity`, `lambda`, `source` and `stabilise`",
     ),
     ("dirichlet = 0", "traction = [1, 0]", "boundary[0].traction", "`dirichlet`, `neumann` and `robin`"),
     ("dirichlet = 0", "neumann = 0", "boundary", "nothing determines u but up to a constant"),

@@ -10,6 +10,7 @@ mod kills;
 mod kills_in_time;
 mod memory;
 mod mesh;
+mod orders;
 mod overrides;
 mod pictures;
 mod places;

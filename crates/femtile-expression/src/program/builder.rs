@@ -181,6 +181,24 @@ impl ProgramBuilder {
         Value(ids[ids.len() - 1])
     }
 
+    /// Copies values with others in place of some of what they are computed from: pairs of a value and its substitute.
+    ///
+    /// # Cost
+    /// Linear in the number of operations that were made before.
+    pub fn substitute(&mut self, values: &[Value], pairs: &[(Value, Value)]) -> Vec<Value> {
+        let n = values.iter().map(|value| value.0 + 1).max().unwrap_or(0);
+        let mut copies: Vec<Id> = (0..n).collect();
+        for id in 0..n {
+            let node = self.builder.node(id);
+            if let Some((_, by)) = pairs.iter().find(|(value, _)| value.0 == id) {
+                copies[id as usize] = by.0;
+            } else if node.operands().any(|operand| copies[operand as usize] != operand) {
+                copies[id as usize] = self.builder.make(node.rename(|operand| copies[operand as usize]));
+            }
+        }
+        values.iter().map(|value| Value(copies[value.0 as usize])).collect()
+    }
+
     /// Returns `then` if `value` equals the number within rounding, else `otherwise`.
     pub fn select_equal(&mut self, value: Value, number: f64, then: Value, otherwise: Value) -> Value {
         let number = self.builder.constant(number);
@@ -223,6 +241,11 @@ impl ProgramBuilder {
     /// $-a$.
     pub fn neg(&mut self, a: Value) -> Value {
         self.unary(Unary::Negate, a)
+    }
+
+    /// $\sqrt a$.
+    pub fn sqrt(&mut self, a: Value) -> Value {
+        self.unary(Unary::Sqrt, a)
     }
 
     /// $e^a$.

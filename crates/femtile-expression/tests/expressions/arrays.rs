@@ -207,3 +207,25 @@ fn shapes_that_do_not_fit_are_named_with_what_to_write() {
     assert!(found.starts_with("unexpected character `[`"), "{found}");
     assert_eq!(femtile_expression::Expression::parse("tr(x)").unwrap_err().message, "unknown function `tr`");
 }
+
+#[test]
+fn values_are_copied_with_others_in_place_of_inputs() {
+    let mut builder = builder();
+    let f = builder.expression("exp(s)*a[0]^2 + b[1]").unwrap();
+    let [s, a0, b1] = [24, 18, 22].map(|at| builder.input(at));
+    let sum = builder.add(a0, b1);
+    let squared = builder.mul(f, f);
+    // Substitutes are not substituted again, and what has none stays the same value.
+    let found = builder.substitute(&[squared, f, b1], &[(s, a0), (a0, sum)]);
+    assert_eq!(found[2], b1);
+    let mut values = [f64::NAN; 2];
+    let mut numbers = vec![f64::NAN; N];
+    (numbers[18], numbers[22]) = (0.5, 2.0);
+    builder.finish(&found[..2]).eval(&numbers, &mut values);
+    let expected = 0.5_f64.exp() * 2.5 * 2.5 + 2.0;
+    assert!(
+        (values[1] - expected).abs() < 1e-13 && (values[0] - expected * expected).abs() < 1e-12,
+        "{values:?}"
+    );
+    assert_eq!(builder.substitute(&[f], &[]), [f]);
+}

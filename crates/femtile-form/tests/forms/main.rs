@@ -4,6 +4,7 @@
 mod class;
 mod coefficients;
 mod errors;
+mod exact;
 mod point;
 mod random;
 mod tangent;

@@ -57,8 +57,7 @@ impl Pattern {
 
     /// Returns whether a constrained unknown depends on others.
     pub(crate) fn combines_unknowns(&self) -> bool {
-        let mut terms = self.constraints.dofs().iter().filter_map(|&unknown| self.constraints.terms(unknown));
-        terms.any(|terms| !terms.is_empty())
+        self.constraints.combines_dofs()
     }
 
     /// Returns the places of the diagonal of constrained unknowns.

@@ -18,7 +18,7 @@ pub(crate) enum Product<'p> {
     Tangent,
     Derivative,
     Energy,
-    /// The outputs of a program with the inputs of the integrand, which reads no direction.
+    /// The outputs of a program with the inputs of the integrand.
     Numbers(&'p Program),
 }
 
@@ -27,13 +27,13 @@ pub(crate) struct Job<'j, 'a> {
     pub operator: &'j CpuOperator<'a>,
     pub integrand: &'j Integrand,
     program: &'j Program,
-    product: Product<'j>,
     state: &'j State<'j>,
     direction: &'j [f64],
     /// Inputs that the program reads.
     reads: Vec<bool>,
     reads_state: bool,
     reads_rate: bool,
+    reads_direction: bool,
     /// The metric that products are computed with, in place of the program.
     metric: Option<Arc<StoredMetric>>,
 }
@@ -60,6 +60,8 @@ impl<'j, 'a> Job<'j, 'a> {
         };
         let reads_state = reads_any(|input| matches!(input, Input::State(_)));
         let reads_rate = reads_any(|input| matches!(input, Input::Rate(_)));
+        let first = integrand.inputs().len();
+        let reads_direction = (first..first + integrand.n_slots()).any(|input| program.reads(input));
         let metric = match product {
             Product::Tangent => StoredMetric::of(operator, integrand, state),
             _ => None,
@@ -68,12 +70,12 @@ impl<'j, 'a> Job<'j, 'a> {
             operator,
             integrand,
             program,
-            product,
             state,
             direction,
             reads,
             reads_state,
             reads_rate,
+            reads_direction,
             metric,
         }
     }
@@ -125,6 +127,22 @@ impl Job<'_, '_> {
         let sum = products.sum();
         scratch.out = out;
         sum
+    }
+
+    /// Returns the integrals of all outputs over each cell of a batch.
+    pub fn cell_integrals(&self, batch: usize, scratch: &mut CellScratch) -> Vec<Lanes> {
+        let n_q = self.operator.basis.n_q;
+        let mut out = std::mem::take(&mut scratch.out);
+        out.resize(self.program.n_outputs() * n_q, [0.0; LANES]);
+        self.run_program(batch, &mut out, scratch);
+        let weights = self.operator.geometry.batch(batch).weights;
+        let integral = |densities: &[Lanes]| {
+            let sum = |lane| densities.iter().zip(weights).map(|(of, weight)| of[lane] * weight[lane]).sum();
+            std::array::from_fn(sum)
+        };
+        let integrals = out.chunks_exact(n_q).map(integral).collect();
+        scratch.out = out;
+        integrals
     }
 
     /// Evaluates a function at the points of a batch, with its gradient in space; an empty vector is zero.
@@ -190,7 +208,7 @@ impl Job<'_, '_> {
         if self.reads_rate {
             self.evaluate(batch, self.state.rate, rate, local, basis);
         }
-        if matches!(self.product, Product::Tangent) {
+        if self.reads_direction {
             self.evaluate(batch, self.direction, direction, local, basis);
         }
         self.collect(batch, data);
@@ -219,9 +237,9 @@ impl Job<'_, '_> {
             });
         }
         for at_slot in 0..self.integrand.n_slots() {
-            inputs.push(match self.product {
-                Product::Tangent => ProgramInput::Values(direction[slot(direction, at_slot)].as_flattened()),
-                _ => ProgramInput::Uniform(0.0),
+            inputs.push(match self.reads_direction {
+                true => ProgramInput::Values(direction[slot(direction, at_slot)].as_flattened()),
+                false => ProgramInput::Uniform(0.0),
             });
         }
         inputs.push(ProgramInput::Uniform(self.state.shift));

@@ -29,7 +29,7 @@ use geometry::Geometry;
 use metric::LastMetric;
 
 /// Batches that a thread takes at a time.
-const BATCHES: usize = 16;
+pub(crate) const BATCHES: usize = 16;
 
 /// Degrees of freedom whose sums a thread computes at a time.
 const DOFS: usize = 1 << 12;

@@ -372,7 +372,7 @@ impl<'o, 'a> CudaForm<'o, 'a> {
             return Err(OperatorError::Length { field: "constraints", found, expected });
         }
         let dofs = constraints.dofs();
-        if dofs.iter().any(|&dof| constraints.terms(dof).is_some_and(|terms| !terms.is_empty())) {
+        if constraints.combines_dofs() {
             return Err(combined());
         }
         let places = dofs.iter().map(|&dof| u64::from(dof)).collect();

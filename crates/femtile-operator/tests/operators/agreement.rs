@@ -3,10 +3,10 @@
 use femtile_device::Cpu;
 use femtile_device::cpu::SimdLevel;
 use femtile_form::Equation;
-use femtile_mesh::CellKind;
 use femtile_mesh::check::boundary_facets;
 use femtile_mesh::generate::DeformConfig;
-use femtile_operator::{CpuOperator, DiscreteForm, State, reference};
+use femtile_mesh::{CellKind, Field};
+use femtile_operator::{CpuOperator, Differentiated, DiscreteForm, State, reference};
 use femtile_space::{LinearConstraints, LinearRelation, Space};
 use proptest::prelude::*;
 
@@ -131,6 +131,56 @@ proptest! {
         near(&found, &expected, 1e-12, "constrained matrix")?;
         for &dof in constraints.dofs() {
             prop_assert_eq!(matrix.row(dof as usize).collect::<Vec<_>>(), [(dof as usize, 1.0)]);
+        }
+    }
+}
+
+#[test]
+fn derivatives_by_a_cell_field_agree() {
+    let text = r#"
+        unknown = { u = { components = 2 } }
+        coefficients = { k = { shape = "vector" }, c = { default = 3 } }
+        cells = { energy = "exp(k[0]*u[1])*x + c*u.u", flux = "k[1]^2*u[0]*grad(u)", source = "c*k*t" }
+        boundary = { out = { flux = "-k[0]*u.normal*u" } }
+    "#;
+    let equation = Equation::from_toml("test", text).unwrap();
+    for kind in [CellKind::Triangle, CellKind::Quadrilateral] {
+        let mesh = mesh(kind, [3, 2, 1], Some(DeformConfig { amplitude: 0.05, order: 1 }));
+        let boundary = boundary_facets(&mesh);
+        let facets: Vec<u32> = (0..boundary.len() as u32).step_by(2).collect();
+        let space = Space::new(&mesh, 2).unwrap();
+        let values = numbers(2 * mesh.n_cells(), 5);
+        let form = |values: &[f64]| {
+            let field = Field { n_components: 2, values: values.to_vec() };
+            let builder = equation.form(2).parameter("k", field).unwrap();
+            builder.on_boundary("out", &facets, &[]).unwrap().build().unwrap()
+        };
+        let own = form(&values);
+        let discrete = DiscreteForm::new(&space, &own, &boundary).unwrap();
+        let (u, test) = (numbers(discrete.n_unknowns(), 1), numbers(discrete.n_unknowns(), 2));
+        let state = State { time: 0.4, ..State::of(&u) };
+        for of in [Differentiated::Residual(&test), Differentiated::Energy] {
+            let found = reference::by_parameter(&discrete, &state, of).unwrap();
+            assert_eq!(found.len(), values.len());
+            let at = |place: usize, step: f64| {
+                let mut values = values.clone();
+                values[place] += step;
+                let form = form(&values);
+                let discrete = DiscreteForm::new(&space, &form, &boundary).unwrap();
+                if let Differentiated::Energy = of {
+                    return reference::energy(&discrete, &state).unwrap();
+                }
+                let mut r = vec![f64::NAN; u.len()];
+                reference::residual(&discrete, &state, &mut r).unwrap();
+                r.iter().zip(&test).map(|(r, v)| r * v).sum()
+            };
+            let difference = |place| (at(place, 1e-5) - at(place, -1e-5)) / 2e-5;
+            let expected: Vec<f64> = (0..values.len()).map(difference).collect();
+            near(&found, &expected, 1e-7, "derivatives and differences").unwrap();
+            for threads in [1, 3] {
+                let operator = CpuOperator::new(discrete, &Cpu::new(threads).unwrap()).unwrap();
+                near(&operator.by_parameter(&state, of).unwrap(), &found, 1e-13, "derivatives").unwrap();
+            }
         }
     }
 }

@@ -2,7 +2,7 @@
 
 For matrices of SciPy: `amg`, `cg`, `gmres`, `EllWarp`; for batches of tridiagonal systems: `solve_tridiagonal`,
 `solve_block_tridiagonal`; for equations on meshes: `solve`, `frames`, `Poisson`, `Elasticity`,
-`ConvectionDiffusion`, `Form`, `check` and the module `mesh`.
+`ConvectionDiffusion`, `Form`, `check` and the module `mesh`; for gradients in PyTorch and JAX the module `autodiff`.
 
 Examples
 --------
@@ -12,7 +12,7 @@ Examples
 0.073
 """
 
-from . import mesh
+from . import autodiff, mesh
 from ._amg import Amg, Level, amg
 from ._case import Frames, frames, schema, solve
 from ._convection import ConvectionDiffusion
@@ -65,6 +65,7 @@ __all__ = [
     "Solution",
     "__version__",
     "amg",
+    "autodiff",
     "cg",
     "check",
     "frames",

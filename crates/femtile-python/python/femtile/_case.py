@@ -7,10 +7,9 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import numpy as np
-
 from . import _femtile
 from ._errors import ArgumentError, ArgumentTypeError
+from ._functional import FormState, plain
 from ._solution import Solution
 from .mesh import Mesh
 
@@ -50,8 +49,9 @@ def solve(case: Mapping[str, Any] | str | os.PathLike[str], mesh: Mesh | None = 
     >>> solution.report["solve"]["stop"], solution.fields["u"].shape
     ('converged', (289,))
     """
-    report, data = _femtile.solve(given_case(case, mesh), None if mesh is None else mesh._mesh)
-    return Solution(json.loads(report), data)
+    given = given_case(case, mesh)
+    report, data, form = _femtile.solve(given, None if mesh is None else mesh._mesh)
+    return Solution(json.loads(report), data, None if form is None else FormState(given, mesh, form))
 
 
 class Frames(Iterator["tuple[float, Solution]"]):
@@ -128,16 +128,7 @@ def given_case(case: Any, mesh: Mesh | None) -> dict[str, str | None]:
         raise ArgumentTypeError(f"case: a dictionary or a path is needed, not {type(case).__name__}", "case")
     sections = dict(case) if mesh is None or "mesh" in case else {**case, "mesh": {}}
     try:
-        return {"json": json.dumps(sections, default=_plain, allow_nan=False), "path": None}
+        return {"json": json.dumps(sections, default=plain, allow_nan=False), "path": None}
     except (TypeError, ValueError) as error:
         raise ArgumentError(f"case: {error}", "case") from None
 
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.ndarray | np.generic):
-        return value.tolist()
-    if isinstance(value, os.PathLike):
-        return os.fspath(value)
-    if isinstance(value, Mapping):
-        return dict(value)
-    raise TypeError(f"a {type(value).__name__} cannot stand in a case: {value!r}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Self
 
+from ._errors import ArgumentError
 from ._problem import Problem
 from .mesh import Mesh
 
@@ -22,9 +23,9 @@ class Form(Problem):
     mesh : Mesh
         The mesh.
     energy, flux, source : str, optional
-        The formulas.
-    unknown : str
-        The name of the unknown.
+        The formulas; flux and source of several unknowns are dicts with those of each.
+    unknown : str or dict
+        The name of the unknown, or a dict with ``components`` and ``degree`` of each of several unknowns by name.
     components : int or "dimension", optional
         The components of a vector; ``"dimension"`` is one along each axis. Left out, the unknown is a number.
     constants : dict, optional
@@ -33,6 +34,8 @@ class Form(Problem):
         Definitions ``name = formula``, one in a line or separated by ``;``.
     initial : value, optional
         The first iterate of Newton's method, of all components: a number or an expression.
+    stabilise : "supg", optional
+        Stabilises convection, in elements of degree 1.
     degree : int
         Degree of the elements: 1 to 10 on quadrilaterals and hexahedra, 1 to 6 on simplices.
     steps : int, optional
@@ -52,26 +55,30 @@ class Form(Problem):
         mesh: Mesh,
         *,
         energy: str | None = None,
-        flux: str | None = None,
+        flux: str | dict[str, str] | None = None,
         source: Any = None,
-        unknown: str = "u",
+        unknown: str | dict[str, dict[str, Any]] = "u",
         components: int | str | None = None,
         constants: dict[str, Any] | None = None,
         define: str | None = None,
         initial: Any = None,
+        stabilise: str | None = None,
         degree: int = 1,
         steps: int | None = None,
     ) -> None:
         formulas = {"energy": energy, "flux": flux, "source": source, "define": define}
-        given = {**formulas, "constants": constants, "initial": initial}
+        given = {**formulas, "constants": constants, "initial": initial, "stabilise": stabilise}
         equation = {"kind": "form", **{key: value for key, value in given.items() if value is not None}}
         self._begin(mesh, equation, {"degree": degree})
-        self._case["unknown"] = {unknown: {} if components is None else {"components": components}}
+        if components is not None and not isinstance(unknown, str):
+            raise ArgumentError("components: several unknowns have theirs in `unknown`", "components")
+        one = {} if components is None else {"components": components}
+        self._case["unknown"] = {unknown: one} if isinstance(unknown, str) else unknown
         if steps is not None:
             self._case["continuation"] = {"steps": steps}
 
-    def flux(self, where: str | int, formula: str) -> Self:
-        """Give the flux into the body on a part of the boundary, a formula of the unknown and the ``normal``."""
+    def flux(self, where: str | int, formula: str | dict[str, str]) -> Self:
+        """Give the flux into the body on a part of the boundary, a formula of the unknown and the ``normal``; of several unknowns a dict."""
         return self._with({"where": where, "flux": formula})
 
     def with_constants(self, **constants: Any) -> Self:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +11,8 @@ from numpy.typing import NDArray
 
 from . import _femtile
 from ._arrays import as_rows
-from ._errors import ArgumentError
+from ._errors import ArgumentError, Error
+from ._functional import FormState
 
 
 class SolutionMesh(NamedTuple):
@@ -53,8 +55,11 @@ class Solution:
         The report of the program; of a frame empty.
     """
 
-    def __init__(self, report: dict[str, Any] | None, data: dict[str, Any] | None) -> None:
+    def __init__(
+        self, report: dict[str, Any] | None, data: dict[str, Any] | None, form: FormState | None = None
+    ) -> None:
         found = data or _EMPTY
+        self._form = form
         self.report: dict[str, Any] = report or {}
         self.fields: dict[str, NDArray[np.float64]] = found["point_fields"]
         self.cell_fields: dict[str, NDArray[np.float64]] = found["cell_fields"]
@@ -99,6 +104,58 @@ class Solution:
         padded = np.ascontiguousarray(np.pad(at_rows, ((0, 0), (0, 3 - at.shape[-1]))))
         found = _femtile.values_at(self._cells(), rows, padded).reshape(len(at_rows), *values.shape[1:])
         return found[0] if at.ndim == 1 else found
+
+    def integral(self, functional: str, **constants: Any) -> float:
+        """Return the integral of a formula over the cells; of steady solutions of `Form`.
+
+        Parameters
+        ----------
+        functional : str
+            A formula of the unknown, its gradient, the point, and constants and definitions of the equation.
+        **constants
+            Further scalars of the formula: numbers, expressions, or arrays with an entry for each cell.
+        """
+        return self._functional(functional, constants, [])[0]
+
+    def gradient(self, functional: str, parameter: str | Sequence[str], **constants: Any) -> Any:
+        """Return the derivative of a functional by a constant of the equation, by one adjoint solve; of solutions of `Form`.
+
+        Dirichlet values are taken as independent of the constant. The solution has to have converged; the settings of its
+        solver are those of the adjoint solve.
+
+        Parameters
+        ----------
+        functional : str
+            As in `integral`.
+        parameter : str or sequence of str
+            The name of the constant, or several names: the result is a list, with one adjoint solve for all of them.
+        **constants
+            As in `integral`.
+
+        Returns
+        -------
+        float, ndarray or dict
+            A float by a number, an array of its shape by a vector or a tensor, an array with an entry for each cell by a cell
+            field. By values by tag a dictionary with their names, that for other tags at ``"default"``.
+
+        Examples
+        --------
+        >>> import femtile
+        >>> bar = femtile.Form(femtile.mesh.square([8, 8]), flux="k*grad(u)", source="1", constants={"k": 2.0})
+        >>> solution = bar.dirichlet("xmin", 0).dirichlet("xmax", 0).solve(tolerance=1e-12)
+        >>> round(solution.integral("u"), 6), round(solution.gradient("u", "k"), 6)
+        (0.041016, -0.020508)
+        """
+        names = [parameter] if isinstance(parameter, str) else list(parameter)
+        slopes = self._functional(functional, constants, names)[1]
+        return slopes[0] if isinstance(parameter, str) else slopes
+
+    def _functional(
+        self, formula: str, constants: dict[str, Any], parameters: list[str]
+    ) -> tuple[float, list[Any]]:
+        if self._form is None:
+            raise Error("functionals of formulas and gradients are of steady solutions of femtile.Form")
+        return self._form.functional(formula, constants, parameters)
 
     def write_vtu(self, path: str | os.PathLike[str]) -> None:
         """Write the solution with its mesh as a VTU file, which ParaView opens."""

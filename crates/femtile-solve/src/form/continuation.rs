@@ -120,17 +120,22 @@ impl FormProblem<'_> {
         problem
     }
 
-    /// Returns the Dirichlet values at a time, on `n` unknowns.
+    /// Returns the Dirichlet values at a time and the constraints of components of degree 1, on `n` unknowns.
     pub(super) fn constraints_at(
         &self,
         space: &Space<'_>,
         n: usize,
         time: f64,
     ) -> Result<LinearConstraints, SolveError> {
-        match self.given.is_empty() {
+        match self.given.is_empty() && !self.has_several_degrees() {
             true => Ok(LinearConstraints::none(n)),
-            false => constraints(space, &self.boundary, &self.given_at(time)),
+            false => constraints(space, &self.boundary, &self.given_at(time), &self.is_linear),
         }
+    }
+
+    /// Returns the constraints of components of degree 1 alone.
+    pub(super) fn interpolations(&self, space: &Space<'_>) -> Result<LinearConstraints, SolveError> {
+        constraints(space, &self.boundary, &[], &self.is_linear)
     }
 
     fn given_at(&self, time: f64) -> Vec<Given> {

@@ -30,6 +30,9 @@ pub(super) fn check(problem: &FormProblem<'_>) -> Result<(), SolveError> {
 ///
 /// h is the extent of the cell along b, divided by the degree; b and σ along b are those in the middle of the cell.
 pub(super) fn peclet_warning(problem: &FormProblem<'_>) -> Option<String> {
+    if problem.is_stabilised() {
+        return None;
+    }
     let (sigma, velocity) = (problem.coefficient("sigma"), problem.coefficient("velocity")?);
     let mesh = problem.mesh;
     let number = |cell: usize| {
@@ -56,7 +59,7 @@ pub(super) fn peclet_warning(problem: &FormProblem<'_>) -> Option<String> {
     (largest > 1.0).then(|| {
         format!(
             "the cell Péclet number |b|h/(2σ) is {largest:.3} at ({x:.3}, {y:.3}, {z:.3}), above 1: the solution may \
-             oscillate; refine the mesh"
+             oscillate; refine the mesh, or give stabilise = \"supg\" in [equation] with degree 1"
         )
     })
 }

@@ -11,6 +11,7 @@ use femtile_linalg::{LinalgError, LinearOperator};
 use femtile_operator::State;
 use femtile_space::LinearConstraints;
 
+use super::approximation::Approximation;
 use super::evaluation::{At, Evaluate, Evaluation};
 use super::rank_form::RankForm;
 use super::stage::{FormStage, Making};
@@ -31,7 +32,7 @@ const PREDICTION: f64 = 1e-3;
 pub(super) struct FormEquation<'a, D: RankDevice> {
     pub(super) form: &'a RankForm<'a, D>,
     time: f64,
-    /// The Dirichlet values at that time, of the unknowns of the cells.
+    /// The constraints at that time, of the unknowns of the cells.
     given: LinearConstraints,
     /// The stage of a run in time.
     pub(super) stage: Option<FormStage<D>>,
@@ -55,7 +56,7 @@ pub(super) struct FormEquation<'a, D: RankDevice> {
     pub(super) made: Option<Making>,
     /// Shift and time of the last tangent.
     filled_at: [f64; 2],
-    is_symmetric: bool,
+    approximation: &'a Approximation,
     pub linear: TangentSolver<D>,
     /// The last reason why the residual or the tangent has no value at a function, on the ranks that have one.
     refusal: Option<Refusal>,
@@ -78,7 +79,7 @@ impl<'a, D: RankDevice> FormEquation<'a, D> {
     /// Begins without a time.
     pub fn new(
         form: &'a RankForm<'a, D>,
-        is_symmetric: bool,
+        approximation: &'a Approximation,
         (config, evaluate): (&SolverConfig, Evaluate<D>),
         is_interrupted: IsInterrupted<'a>,
     ) -> Result<Self, SolveError> {
@@ -98,8 +99,8 @@ impl<'a, D: RankDevice> FormEquation<'a, D> {
             is_tangent_there: false,
             made: None,
             filled_at: [f64::NAN; 2],
-            is_symmetric,
-            linear: TangentSolver::new(config, is_symmetric),
+            approximation,
+            linear: TangentSolver::new(config, approximation.takes_cg),
             refusal: None,
             is_tangent_refused: false,
             n_tangents: 0,
@@ -274,9 +275,9 @@ impl<'a, D: RankDevice> FormEquation<'a, D> {
             }
             _ => None,
         };
-        let (evaluation, is_symmetric) = (&mut self.evaluation, self.is_symmetric);
+        let (evaluation, approximation) = (&mut self.evaluation, self.approximation);
         let mut make = |linear: &mut TangentSolver<D>| {
-            linear.make(|config, warnings| evaluation.preconditioning(is_symmetric, config, warnings))
+            linear.make(|config, warnings| evaluation.preconditioning(approximation, config, warnings))
         };
         match make(&mut self.linear) {
             Err(error) if self.form.is_of_definiteness(&error) && !may_change_method => Ok(false),
@@ -308,6 +309,9 @@ impl<'a, D: RankDevice> FormEquation<'a, D> {
             let system = (tangent.as_ref(), &self.residual);
             match self.linear.solve(&self.form.comm, delta, system, tolerance, self.is_interrupted)? {
                 Solved::Done(outcome) => {
+                    if self.given.combines_dofs() {
+                        *delta = self.evaluation.free(delta)?;
+                    }
                     return Ok(CorrectionOutcome { iterations: outcome.iterations + before, ..outcome });
                 }
                 Solved::NeedsPreconditioner(iterations) => before += iterations,

@@ -10,7 +10,8 @@ use femtile_space::LinearConstraints;
 use femtile_sparse::csr::Csr;
 use femtile_sparse::{ProductMatrix, SparseDevice};
 
-use super::rank_form::{CellMatrix, RankForm, symmetric_part, takes_symmetric_part};
+use super::approximation::Approximation;
+use super::rank_form::{CellMatrix, RankForm};
 use crate::preconditioner::Preconditioning;
 use crate::ranks::RankDevice;
 use crate::{SolveError, SolverConfig};
@@ -51,11 +52,10 @@ pub(super) trait Evaluation<D: RankDevice> {
     /// Returns the product with the matrix that was assembled.
     fn operator(&self) -> Result<Box<dyn LinearOperator<f64, D>>, SolveError>;
 
-    /// Makes the preconditioner of the settings from the matrix that was assembled: on one rank multigrid of a matrix that is not
-    /// symmetric from its symmetric part.
+    /// Makes the preconditioner of the settings from the matrix that was assembled, on one rank multigrid from its approximation.
     fn preconditioning(
         &mut self,
-        is_symmetric: bool,
+        approximation: &Approximation,
         config: &SolverConfig,
         warnings: &mut Vec<String>,
     ) -> Result<Preconditioning<D>, SolveError>;
@@ -168,11 +168,11 @@ impl<D: RankDevice> Evaluation<D> for OnHost<'_, '_, D> {
 
     fn preconditioning(
         &mut self,
-        is_symmetric: bool,
+        approximation: &Approximation,
         config: &SolverConfig,
         warnings: &mut Vec<String>,
     ) -> Result<Preconditioning<D>, SolveError> {
-        self.cells.preconditioning(self.form, is_symmetric, config, warnings)
+        self.cells.preconditioning(self.form, approximation, config, warnings)
     }
 }
 
@@ -255,16 +255,19 @@ impl Evaluation<Cuda> for OnGpu<'_, '_> {
 
     fn preconditioning(
         &mut self,
-        is_symmetric: bool,
+        approximation: &Approximation,
         config: &SolverConfig,
         warnings: &mut Vec<String>,
     ) -> Result<Preconditioning<Cuda>, SolveError> {
         let (form, matrix) = (self.form, self.assembled()?);
-        let mut matrix = match takes_symmetric_part(is_symmetric, config) {
-            true => symmetric_part(&matrix.copy_to(form.cpu)?)?.copy_to(form.device)?,
-            false => copy_of(matrix)?,
-        };
-        form.preconditioning_of(&mut matrix, config, warnings)
+        if !approximation.is_needed(config) {
+            return form.preconditioning_of(&mut copy_of(matrix)?, config, warnings);
+        }
+        let on_host = matrix.copy_to(form.cpu)?;
+        match approximation.of(&on_host, config)? {
+            Some(of) => form.approximated((&on_host, &of), &|| self.operator(), config, warnings),
+            None => form.preconditioning_of(&mut copy_of(matrix)?, config, warnings),
+        }
     }
 }
 

@@ -76,6 +76,10 @@ impl FormSolution<'_> {
         let discrete = operator.discrete();
         let mut residual = vec![0.0; self.u.len()];
         operator.residual(&state, &mut residual)?;
+        if self.problem.has_several_degrees() {
+            // The residual by degrees of freedom at corners, where Dirichlet values are given.
+            self.problem.interpolations(&self.space)?.distribute_transpose(&mut residual);
+        }
         let prescribed = discrete.prescribed_fluxes(&state)?;
         let all_facets = self.problem.dirichlet_facets(|_| true);
         let conormal = discrete.conormal_fluxes(&state, &all_facets)?;

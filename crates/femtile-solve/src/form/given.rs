@@ -32,13 +32,15 @@ struct GivenDof {
     point: [f64; 3],
 }
 
-/// Returns the constraints of all Dirichlet values; later values override earlier ones.
+/// Returns the constraints of all Dirichlet values, where later values override earlier ones, and of components with elements of
+/// degree 1 in a space of a higher degree; `is_linear` has these.
 pub(super) fn constraints(
     space: &Space<'_>,
     boundary: &BoundaryFacets,
     given: &[Given],
+    is_linear: &[bool],
 ) -> Result<LinearConstraints, SolveError> {
-    let n = given.first().map_or(1, |given| given.values.len());
+    let n = is_linear.len();
     let mut values: Vec<Option<f64>> = vec![None; space.n_dofs() * n];
     for Given { place, values: of_components, path } in given {
         let mut set = |at: GivenDof| {
@@ -62,9 +64,55 @@ pub(super) fn constraints(
     let relation = |(dof, value): (usize, &Option<f64>)| {
         value.map(|constant| LinearRelation { dof: dof as u32, terms: Vec::new(), constant })
     };
-    let relations: Vec<LinearRelation> = values.iter().enumerate().filter_map(relation).collect();
+    if !is_linear.contains(&true) {
+        let relations: Vec<LinearRelation> = values.iter().enumerate().filter_map(relation).collect();
+        return Ok(LinearConstraints::new(values.len(), &relations)?);
+    }
+    let of_linear = interpolated(space)?;
+    let is_own = |unknown: &usize| !(is_linear[unknown % n] && of_linear[unknown / n].is_some());
+    let mut relations: Vec<LinearRelation> =
+        values.iter().enumerate().filter(|(unknown, _)| is_own(unknown)).filter_map(relation).collect();
+    for (dof, corners) in of_linear.iter().enumerate() {
+        let Some(corners) = corners else { continue };
+        for component in (0..n).filter(|&component| is_linear[component]) {
+            let unknown = |dof: u32| dof * n as u32 + component as u32;
+            let terms = corners.iter().map(|&(corner, factor)| (unknown(corner), factor)).collect();
+            relations.push(LinearRelation { dof: unknown(dof as u32), terms, constant: 0.0 });
+        }
+    }
     Ok(LinearConstraints::new(values.len(), &relations)?)
 }
+
+/// Degrees of freedom with factors.
+type Terms = Vec<(u32, f64)>;
+
+/// For each degree of freedom that is not at a corner, the degrees of freedom at corners that a function of degree 1 has its value
+/// from, with their factors: $u(x_i) = \sum_c \lambda_c(x_i) u_c$ with the linear shape functions λ.
+fn interpolated(space: &Space<'_>) -> Result<Vec<Option<Terms>>, SolveError> {
+    let table = Element::new(space.mesh().kind, 1)?.tabulate(space.element().nodes());
+    let is_at = |local: usize, corner: usize| table.values(local)[corner] > 1.0 - NEAR;
+    let n_local = space.element().n_dofs();
+    let n_corners = if n_local == 0 { 0 } else { table.values(0).len() };
+    let corners: Vec<usize> =
+        (0..n_corners).filter_map(|corner| (0..n_local).find(|&local| is_at(local, corner))).collect();
+    let mut found = vec![None; space.n_dofs()];
+    let mut dofs = vec![0; n_local];
+    for position in 0..space.n_cells() {
+        space.cell_dofs(position, &mut dofs);
+        for local in (0..n_local).filter(|local| !corners.contains(local)) {
+            let of_dof = &mut found[dofs[local] as usize];
+            if of_dof.is_none() {
+                let terms = corners.iter().zip(table.values(local));
+                let terms = terms.filter(|(_, factor)| factor.abs() > NEAR);
+                *of_dof = Some(terms.map(|(&corner, &factor)| (dofs[corner], factor)).collect());
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// The size up to which a value of a shape function is rounding.
+const NEAR: f64 = 1e-9;
 
 /// Calls a function for the degrees of freedom on boundary facets.
 fn for_dofs_on(
@@ -101,7 +149,7 @@ fn for_dofs_at(
         }
         at.move_to(position)?;
         for local in 0..space.element().n_dofs() {
-            let mut own = corners.iter().zip(table.values(local)).filter(|(_, shape)| shape.abs() > 1e-9);
+            let mut own = corners.iter().zip(table.values(local)).filter(|(_, shape)| shape.abs() > NEAR);
             if own.all(|(&corner, _)| is_named[corner as usize]) {
                 found(at.dof(local))?;
             }

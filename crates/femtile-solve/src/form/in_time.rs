@@ -10,8 +10,9 @@ use femtile_space::{LinearConstraints, Space};
 use femtile_time::implicit::{Checkpoint, Outcome, Scheme, Steps, Stop};
 
 use super::FormProblem;
+use super::approximation::Approximation;
 use super::equation::FormEquation;
-use super::evaluation::{Evaluate, on_gpu, on_host};
+use super::evaluation::{Evaluate, on_host};
 use super::kernel::Motions;
 use super::on_ranks::Known;
 use super::rank_form::{CellMatrix, RankForm};
@@ -122,10 +123,10 @@ impl<'m> FormProblem<'m> {
         let form = self.form()?;
         self.check_formulas(&form)?;
         check_scheme(&form, stepping.scheme)?;
-        let is_symmetric = form.is_symmetric();
+        let approximation = Approximation::new(self, &form, config);
         let is_auto = config.preconditioner == PreconditionerConfig::Auto;
-        let mut config = config_for(config, &form, is_symmetric)?;
-        if is_auto && !is_symmetric {
+        let mut config = config_for(config, &form)?;
+        if is_auto && !approximation.takes_cg {
             config.preconditioner = PreconditionerConfig::Jacobi;
         }
         let config = &resolved(&config);
@@ -133,12 +134,12 @@ impl<'m> FormProblem<'m> {
         check_preconditioner(config)?;
         let constraints =
             self.constraints_at(&space, space.n_dofs() * form.n_components(), stepping.start)?;
-        let motions = Motions::new(&space, &form)?;
+        let motions = Motions::new(&space, &form, &self.unknowns())?;
         let known = Known {
             problem: self,
             space: &space,
             form: &form,
-            is_symmetric,
+            approximation: &approximation,
             time: stepping.start,
             constraints: &constraints,
             motions: &motions,
@@ -153,8 +154,9 @@ impl<'m> FormProblem<'m> {
         let mut warnings = self.notes().to_vec();
         if let Chosen::Cuda(gpu) = &device {
             let gpu = config.device.with_overflow(gpu);
+            let evaluate = known.on_gpu();
             let run = Run { known: &known, stepping, cpu, config, reason: &reason };
-            match run.on((&gpu, on_gpu), &warnings, observer, stages) {
+            match run.on((&gpu, evaluate), &warnings, observer, stages) {
                 Err(error) if config.device == DeviceChoice::Auto && error.is_device_trouble() => {
                     reason = error.to_string();
                     warnings.push(format!("solved on the CPU: {reason}"));
@@ -211,11 +213,11 @@ impl<'m> Run<'_, 'm> {
         stages: &mut Stages<'_>,
     ) -> Result<(FormSolution<'m>, Outcome), SolveError> {
         let &Self { known, stepping, cpu, config, reason } = self;
-        let Known { problem, space, form, is_symmetric, constraints, motions, .. } = *known;
+        let Known { problem, space, form, approximation, constraints, motions, .. } = *known;
         let operator = CpuOperator::new(DiscreteForm::new(space, form, &problem.boundary)?, cpu)?;
         let all: Vec<u32> = (0..constraints.n_dofs() as u32).collect();
         // Rigid motions are those of elasticity, whose tangent is symmetric.
-        let has_motions = is_symmetric && takes_motions(config, form, motions);
+        let has_motions = approximation.takes_cg && takes_motions(config, form, motions);
         let near_nullspace = has_motions.then(|| motions.rows_of(&all, constraints));
         let (operator, comm) = (Some(operator), Comm::alone());
         let on_rank = RankForm { device, comm, cpu, operator, part: None, near_nullspace };
@@ -223,7 +225,7 @@ impl<'m> Run<'_, 'm> {
             Steps::Fixed(_) => None,
             Steps::Adaptive { .. } => Some(mass(known, &on_rank)?),
         };
-        let equation = FormEquation::new(&on_rank, is_symmetric, (config, evaluate), &|| false)?;
+        let equation = FormEquation::new(&on_rank, approximation, (config, evaluate), &|| false)?;
         let mut system = FormStages::new(known, equation, mass, config);
         if let Some(checkpoint) = &stepping.resume {
             system.restore(&checkpoint.memory)?;

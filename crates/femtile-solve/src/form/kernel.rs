@@ -1,6 +1,7 @@
 //! Functions on which an equation is zero: constants and rigid motions.
 
-use femtile_form::{Dependence, Form};
+use femtile_expression::Shape;
+use femtile_form::{Class, Dependence, Form};
 use femtile_space::{LinearConstraints, PointMap, Space, SpaceError};
 
 /// Sum of squares at the constrained unknowns below which a motion is free; rounding leaves 1e-10 of a million of them.
@@ -23,46 +24,60 @@ pub(super) struct Free {
 
 /// Constants of a scalar equation, rigid motions of displacements, each scaled to values of about 1.
 pub(super) struct Motions {
-    names: Vec<&'static str>,
+    names: Vec<String>,
     /// One after the other: `[names][n_unknowns]`.
     vectors: Vec<Vec<f64>>,
+    /// Whether there are several unknowns.
+    are_several: bool,
 }
 
 impl Motions {
-    /// Evaluates the motions of a form at the nodes of a space; none for forms of several components that are no displacements.
-    pub fn new(space: &Space<'_>, form: &Form) -> Result<Self, SpaceError> {
+    /// Evaluates the motions of a form at the nodes of a space: rigid ones of unknowns that are displacements, a constant for each
+    /// component of others beside them. A single unknown with several components that is no displacement has none.
+    pub fn new(space: &Space<'_>, form: &Form, unknowns: &[(&str, Shape)]) -> Result<Self, SpaceError> {
         let (n, d) = (form.n_components(), form.dimension());
         if n == 1 {
-            return Ok(Self { names: vec![CONSTANT], vectors: vec![vec![1.0; space.n_dofs()]] });
-        }
-        let couples = form.integrals().iter().any(|integral| integral.integrand.class().couples_components);
-        if n != d || !couples {
-            return Ok(Self { names: Vec::new(), vectors: Vec::new() });
+            return Ok(Self {
+                names: vec![CONSTANT.to_owned()],
+                vectors: vec![vec![1.0; space.n_dofs()]],
+                are_several: false,
+            });
         }
         let places = scaled(&places(space)?);
-        let constant = |axis: usize| -> Vec<f64> {
-            (0..places.len() * n).map(|i| f64::from(u8::from(i % n == axis))).collect()
+        let constant = |own: usize| -> Vec<f64> {
+            (0..places.len() * n).map(|i| f64::from(u8::from(i % n == own))).collect()
         };
         // The rotation in the plane of axes a and b moves x_b along a.
-        let rotation = |[a, b]: [usize; 2]| -> Vec<f64> {
-            let at = |x: &[f64; 3]| {
-                let mut u = [0.0; 3];
-                (u[a], u[b]) = (-x[b], x[a]);
-                u[..n].to_vec()
-            };
-            places.iter().flat_map(at).collect()
+        let rotation = |first: usize, [a, b]: [usize; 2]| -> Vec<f64> {
+            let mut vector = vec![0.0; places.len() * n];
+            for (u, x) in vector.chunks_exact_mut(n).zip(&places) {
+                (u[first + a], u[first + b]) = (-x[b], x[a]);
+            }
+            vector
         };
-        let translations = ["translation along x", "translation along y", "translation along z"];
-        let (mut names, mut vectors) = (translations[..d].to_vec(), Vec::new());
-        vectors.extend((0..d).map(constant));
-        if d == 2 {
-            names.push("rotation in the plane");
-            vectors.push(rotation([0, 1]));
-        } else {
-            names.extend(["rotation about x", "rotation about y", "rotation about z"]);
-            vectors.extend([[1, 2], [2, 0], [0, 1]].map(rotation));
+        let (mut names, mut vectors, mut first): (Vec<String>, _, _) = (Vec::new(), Vec::new(), 0);
+        for &(unknown, shape) in unknowns {
+            let own = first..first + shape.n_entries();
+            first = own.end;
+            let are_displacements = shape == Shape::Vector(d) && couples(form, &own);
+            vectors.extend(own.clone().map(constant));
+            if !are_displacements {
+                if unknowns.len() == 1 {
+                    return Ok(Self { names: Vec::new(), vectors: Vec::new(), are_several: false });
+                }
+                names.extend(own.map(|_| format!("{CONSTANT} of {unknown}")));
+                continue;
+            }
+            names.extend(["x", "y", "z"][..d].iter().map(|axis| format!("translation along {axis}")));
+            if d == 2 {
+                names.push("rotation in the plane".to_owned());
+                vectors.push(rotation(own.start, [0, 1]));
+            } else {
+                names.extend(["x", "y", "z"].map(|axis| format!("rotation about {axis}")));
+                vectors.extend([[1, 2], [2, 0], [0, 1]].map(|axes| rotation(own.start, axes)));
+            }
         }
-        Ok(Self { names, vectors })
+        Ok(Self { names, vectors, are_several: unknowns.len() > 1 })
     }
 
     /// Returns the motions of the first part of the mesh that constraints and the terms of a form leave free; none if all are
@@ -75,14 +90,21 @@ impl Motions {
     ) -> Result<Option<Free>, SpaceError> {
         // λ, a Robin condition or springs.
         let mut classes = form.integrals().iter().map(|integral| integral.integrand.class());
-        if classes.any(|class| class.reaction != Dependence::Zero) {
+        if classes.clone().any(|class| class.reaction != Dependence::Zero) {
+            return Ok(None);
+        }
+        // The value of one of several unknowns beside a derivative of another may hold it.
+        let may_hold = |class: &Class| class.convection.max(class.drift) != Dependence::Zero;
+        if self.are_several && classes.any(may_hold) {
             return Ok(None);
         }
         let (m, n) = (self.vectors.len(), form.n_components());
         let parts = parts(space);
         let n_parts = 1 + parts.iter().copied().max().unwrap_or(0) as usize;
         let mut grams = vec![vec![vec![0.0; m]; m]; n_parts];
-        for &unknown in constraints.dofs() {
+        // Those that follow from others hold nothing.
+        let is_held = |unknown: &&u32| constraints.terms(**unknown).is_none_or(<[_]>::is_empty);
+        for &unknown in constraints.dofs().iter().filter(is_held) {
             let gram = &mut grams[parts[unknown as usize / n] as usize];
             for (i, row) in gram.iter_mut().enumerate() {
                 for (j, entry) in row.iter_mut().enumerate() {
@@ -115,7 +137,7 @@ impl Motions {
                 let factor = other[motion] / row[motion];
                 other.iter_mut().zip(&row).for_each(|(x, pivot)| *x -= factor * pivot);
             }
-            found.push(self.names[motion].to_owned());
+            found.push(self.names[motion].clone());
         }
         found.reverse();
         found
@@ -145,6 +167,17 @@ impl Motions {
         let row = |&unknown: &u32| self.vectors.iter().map(move |vector| value(unknown, vector));
         unknowns.iter().flat_map(row).collect()
     }
+}
+
+/// Returns whether an entry of the tangent couples two of some components.
+fn couples(form: &Form, own: &std::ops::Range<usize>) -> bool {
+    let (n, stride) = (form.n_components(), 1 + form.dimension());
+    let component = |slot: usize| slot / stride % n;
+    let mut entries = form.integrals().iter().flat_map(|integral| integral.integrand.entries());
+    entries.any(|&[row, column]| {
+        let [row, column] = [row, column].map(component);
+        row != column && own.contains(&row) && own.contains(&column)
+    })
 }
 
 /// Returns the place of each degree of freedom.

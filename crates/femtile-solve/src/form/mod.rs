@@ -7,14 +7,18 @@
 //! [`solve`] has linear forms, [`newton`] the others: an [`equation`] is one at a time t, a [`rank_form`] its cells on a rank with
 //! the matrix of its tangent. [`in_time`] has runs in time, whose [`stages`] are equations with a rate ([`stage`]).
 
+mod approximation;
+mod cell_metric;
 mod continuation;
 mod diffusion;
 mod equation;
 mod evaluation;
 mod functionals;
 mod given;
+mod gradient;
 mod in_time;
 mod kernel;
+mod manufactured;
 mod newton;
 mod on_ranks;
 mod output;
@@ -29,7 +33,9 @@ mod stress;
 mod taylor;
 
 pub use continuation::{Continuation, LoadStep};
+pub use gradient::{FormAt, Functional};
 pub use in_time::FormObserver;
+pub use manufactured::{ErrorNorms, ManufacturedBoundary};
 pub use problem::FormProblem;
 pub use solution::FormSolution;
 pub use stress::Stress;

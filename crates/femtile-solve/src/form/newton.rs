@@ -13,7 +13,7 @@ use femtile_operator::{CpuOperator, DiscreteForm};
 
 use super::continuation::{LoadStep, Walk};
 use super::equation::FormEquation;
-use super::evaluation::{Evaluate, on_gpu, on_host};
+use super::evaluation::{Evaluate, on_host};
 use super::kernel::places;
 use super::on_ranks::Known;
 use super::rank_form::RankForm;
@@ -78,7 +78,8 @@ impl Known<'_, '_> {
         let mut warnings = Vec::new();
         if let Chosen::Cuda(gpu) = &device {
             let gpu = config.device.with_overflow(gpu);
-            match self.newton_on((&gpu, on_gpu), cpu, (config, &reason), stages) {
+            let evaluate = self.on_gpu();
+            match self.newton_on((&gpu, evaluate), cpu, (config, &reason), stages) {
                 Err(error) if config.device == DeviceChoice::Auto && error.is_device_trouble() => {
                     reason = error.to_string();
                     warnings.push(format!("solved on the CPU: {reason}"));
@@ -124,7 +125,7 @@ impl Known<'_, '_> {
         stages.begin(Stage::Solve)?;
         let progress = Mutex::new(stages.progress());
         let is_interrupted = || Shared(&progress).is_interrupted();
-        let mut equation = FormEquation::new(form, self.is_symmetric, (config, evaluate), &is_interrupted)?;
+        let mut equation = FormEquation::new(form, self.approximation, (config, evaluate), &is_interrupted)?;
         let mut u = form.of_whole(&problem.initial_values(space)?)?;
         let mut walk = Walk::new(problem.continuation);
         let (mut load_steps, mut n_linear, mut iterations) = (Vec::new(), 0, 0);

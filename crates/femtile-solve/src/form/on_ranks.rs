@@ -14,6 +14,7 @@ use femtile_mesh::partition::{MeshPart, PartitionQuality};
 use femtile_space::{LinearConstraints, Space};
 
 use super::FormProblem;
+use super::approximation::Approximation;
 use super::evaluation::on_host;
 use super::kernel::Motions;
 use super::part::{FormPart, PartUnknowns};
@@ -28,14 +29,14 @@ use crate::ranks::unknowns::RankUnknowns;
 use crate::ranks::{GlobalUnknowns, Keepers, RankDevice, on_all};
 use crate::right_side::RightSide;
 use crate::system::{LinearSystem, Prepared, SystemSummary};
-use crate::{DeviceChoice, PreconditionerConfig, RanksUsed, SolveError, SolverConfig, Stage, Stages};
+use crate::{DeviceChoice, RanksUsed, SolveError, SolverConfig, Stage, Stages};
 
 /// The parts of a problem that all ranks have.
 pub(super) struct Known<'k, 'm> {
     pub problem: &'k FormProblem<'m>,
     pub space: &'k Space<'m>,
     pub form: &'k Form,
-    pub is_symmetric: bool,
+    pub approximation: &'k Approximation,
     /// The time of the solution.
     pub time: f64,
     /// The Dirichlet values at that time.
@@ -88,12 +89,16 @@ impl Known<'_, '_> {
     /// Refuses what ranks do not have.
     fn check(&self, config: &SolverConfig) -> Result<(), SolveError> {
         check_preconditioner(config)?;
+        if self.problem.has_several_degrees() {
+            let message = "unknowns of several degrees are computed by one rank: take ranks = 1";
+            return Err(SolveError::solver("ranks", message));
+        }
         if self.form.integrals().iter().any(|integral| matches!(integral.domain, Domain::Interior)) {
             let message = "integrals over interior facets are computed by one rank: take ranks = 1";
             return Err(SolveError::solver("ranks", message));
         }
-        if !self.is_symmetric && matches!(config.preconditioner, PreconditionerConfig::Amg(_)) {
-            let message = "the matrix is not symmetric, as multigrid needs it: take \"jacobi\"";
+        if self.approximation.is_needed(config) {
+            let message = "the matrix is not symmetric positive definite, as multigrid on ranks needs it: take \"jacobi\"";
             return Err(SolveError::solver("preconditioner", message));
         }
         Ok(())

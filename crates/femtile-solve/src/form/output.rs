@@ -34,14 +34,24 @@ impl FormSolution<'_> {
         SolutionData::of_fields(&self.space, &self.fields()?, None)
     }
 
-    /// Returns u, and the stresses of elasticity.
+    /// Returns u, or each of several unknowns by its name, and the stresses of elasticity.
     fn fields(&self) -> Result<Vec<NodalField<'_>>, SolveError> {
-        let n = self.n_components();
-        let values = match n {
-            2 => Cow::Owned(self.u.chunks_exact(2).flat_map(|u| [u[0], u[1], 0.0]).collect()),
-            _ => Cow::Borrowed(&self.u[..]),
-        };
-        let mut fields = vec![NodalField { name: "u", n_components: if n == 2 { 3 } else { n }, values }];
+        let all = self.n_components();
+        let is_alone = self.problem.unknowns().len() == 1;
+        let (mut first, mut fields) = (0, Vec::new());
+        for (name, shape) in self.problem.unknowns() {
+            let n = shape.n_entries();
+            let mut values: Vec<f64> = Vec::with_capacity(self.u.len() / all * n.max(3));
+            for u in self.u.chunks_exact(all) {
+                values.extend_from_slice(&u[first..first + n]);
+                // Vectors of the plane have three components.
+                values.extend((n == 2).then_some(0.0));
+            }
+            let name = if is_alone { "u" } else { name };
+            let n_components = if n == 2 { 3 } else { n };
+            fields.push(NodalField { name, n_components, values: Cow::Owned(values) });
+            first += n;
+        }
         if let Some(stress) = self.stress()? {
             let (tensor, von_mises) = (Cow::Owned(stress.tensor), Cow::Owned(stress.von_mises));
             fields.push(NodalField { name: "stress", n_components: 6, values: tensor });

@@ -156,6 +156,7 @@ impl FormProblem<'_> {
         let mut problem = FormProblem::new(&part.mesh, boundary, self.equation.clone()).degree(self.degree);
         problem.coefficients = of_part(&self.coefficients);
         problem.terms = self.terms.iter().map(term).collect();
+        problem.exact.clone_from(&self.exact);
         problem
     }
 }

@@ -1,22 +1,24 @@
 //! An equation with coefficients and conditions on a mesh.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use femtile_expression::Names;
+use femtile_expression::{Expression, Names, Shape};
 use femtile_form::{
-    Argument, BoundaryTerms, Coefficient, CoefficientShape, Equation, Form, FormError, Input, Integral,
+    Argument, BoundaryTerms, Coefficient, CoefficientShape, Equation, Form, FormError, Formulas, Input,
+    Integral, Stabilisation,
 };
-use femtile_mesh::Mesh;
 use femtile_mesh::check::BoundaryFacets;
-use femtile_space::{PointMap, Space};
+use femtile_mesh::{Field, Mesh};
+use femtile_space::{PointMap, Space, SpaceError};
 
+use super::cell_metric::cell_metric;
 use super::continuation::Continuation;
 use super::given::{Given, Place};
 use crate::boundary::Selected;
 use crate::coefficient::{check_count, coefficient, conductivity, scalar};
 use crate::ranks::OnMesh;
 use crate::setting::below;
-use crate::{InnerFacets, Key, Nodes, Region, SolveError, Value};
+use crate::{InnerFacets, Key, Method, Nodes, Region, SolveError, Value};
 
 /// An equation of `femtile-form` on a mesh, with coefficients and conditions.
 ///
@@ -49,17 +51,24 @@ pub struct FormProblem<'m> {
     pub(super) mesh: &'m Mesh,
     pub(super) boundary: Arc<BoundaryFacets>,
     pub(super) equation: Equation,
+    /// That of the space: the highest of all unknowns.
     pub(super) degree: usize,
+    /// For each component whether its elements have degree 1 in a space of a higher degree.
+    pub(super) is_linear: Vec<bool>,
     pub(super) coefficients: Vec<(String, Argument)>,
     pub(super) given: Vec<Given>,
     pub(super) terms: Vec<FacetTerm>,
     /// For each component, or none for zero.
     initial: Vec<Coefficient>,
+    /// The solution of a manufactured problem, for each component.
+    pub(super) exact: Option<Vec<Expression>>,
     pub(super) continuation: Option<Continuation>,
     pub(super) is_in_time: bool,
     n_conditions: usize,
     inner_facets: Vec<InnerFacets>,
     notes: Vec<String>,
+    /// The metric of the cells, once it is asked for.
+    metric: OnceLock<Arc<Coefficient>>,
 }
 
 /// An integral over boundary facets.
@@ -74,20 +83,24 @@ pub(super) struct FacetTerm {
 impl<'m> FormProblem<'m> {
     /// Begins a problem with elements of degree 1; `boundary` is that of the mesh.
     pub fn new(mesh: &'m Mesh, boundary: Arc<BoundaryFacets>, equation: Equation) -> Self {
+        let is_linear = vec![false; equation.n_components(mesh.dimension())];
         Self {
             mesh,
             boundary,
             equation,
             degree: 1,
+            is_linear,
             coefficients: Vec::new(),
             given: Vec::new(),
             terms: Vec::new(),
             initial: Vec::new(),
+            exact: None,
             continuation: None,
             is_in_time: false,
             n_conditions: 0,
             inner_facets: Vec::new(),
             notes: Vec::new(),
+            metric: OnceLock::new(),
         }
     }
 
@@ -96,6 +109,47 @@ impl<'m> FormProblem<'m> {
     pub fn degree(mut self, degree: usize) -> Self {
         self.degree = degree;
         self
+    }
+
+    /// Sets the polynomial degree of the elements of each unknown, in the order of their names. Those of a lower degree are functions
+    /// of the space of the highest one: their degrees of freedom between corners follow from those at corners.
+    ///
+    /// # Errors
+    /// [`SolveError::Setting`] for degrees that are neither the highest one nor 1, and for another number than unknowns.
+    pub fn degrees(mut self, of_unknowns: &[usize]) -> Result<Self, SolveError> {
+        let unknowns: Vec<(&str, usize)> =
+            self.unknowns().into_iter().map(|(name, shape)| (name, shape.n_entries())).collect();
+        check_count(of_unknowns.len(), unknowns.len(), &["unknown".into()])?;
+        let highest = of_unknowns.iter().copied().max().unwrap_or(1);
+        let mut is_linear = Vec::new();
+        for (&(name, n), &degree) in unknowns.iter().zip(of_unknowns) {
+            if degree != highest && degree != 1 {
+                let path = ["unknown".into(), name.into(), "degree".into()];
+                let message = format!("beside unknowns of degree {highest} others have this degree or 1");
+                return Err(SolveError::setting(&path, message));
+            }
+            is_linear.extend(vec![degree != highest; n]);
+        }
+        (self.degree, self.is_linear) = (highest, is_linear);
+        Ok(self)
+    }
+
+    pub(super) fn is_stabilised(&self) -> bool {
+        self.equation.is_stabilised()
+    }
+
+    pub(super) fn has_several_degrees(&self) -> bool {
+        self.is_linear.contains(&true)
+    }
+
+    /// Returns the names of the unknowns, in the order of their components, with their shapes.
+    pub fn unknowns(&self) -> Vec<(&str, Shape)> {
+        self.equation.unknowns(self.mesh.dimension()).collect()
+    }
+
+    /// Returns a name for each component of the unknowns, see [`Equation::component_names`].
+    pub fn component_names(&self) -> Vec<String> {
+        self.equation.component_names(self.mesh.dimension())
     }
 
     /// Solves in load steps: t grows from 0 to 1. Values that are set afterwards may depend on t. A linear equation is solved once,
@@ -122,8 +176,7 @@ impl<'m> FormProblem<'m> {
         let (path, n) = (of_equation("initial"), self.n_components());
         check_count(values.len(), n, &path)?;
         let values = values.iter().enumerate();
-        let resolve =
-            |(i, value)| scalar(self.mesh, value, &if n == 1 { path.clone() } else { below(&path, i) });
+        let resolve = |(i, value)| scalar(self.mesh, value, &self.of_component(&path, i));
         self.initial = values.map(resolve).collect::<Result<_, _>>()?;
         Ok(())
     }
@@ -226,27 +279,37 @@ impl<'m> FormProblem<'m> {
         Ok(())
     }
 
-    /// Adds the integral of a formula on a part of the boundary: the flux into the body, which may depend on the unknown, its
-    /// gradient and the normal.
+    /// Adds the integral of formulas on a part of the boundary: the flux into the body of the only unknown or of some of several,
+    /// which may depend on the unknowns, their gradients and the normal.
     ///
     /// # Errors
-    /// As [`Self::scalars_on_boundary`]. The formula is read when the problem is solved.
-    pub fn flux_on_boundary(&mut self, region: impl Into<Region>, formula: &str) -> Result<(), SolveError> {
+    /// As [`Self::scalars_on_boundary`]. The formulas are read when the problem is solved.
+    pub fn flux_on_boundary(
+        &mut self,
+        region: impl Into<Region>,
+        formulas: impl Into<Formulas>,
+    ) -> Result<(), SolveError> {
         let path = self.condition();
         let facets = self.select(&region.into(), &path)?;
         let name = format!("{CONDITION}{}", self.n_conditions - 1);
         self.equation
-            .set_boundary_term(&name, BoundaryTerms { flux: formula.into(), ..BoundaryTerms::default() });
+            .set_boundary_term(&name, BoundaryTerms { flux: formulas.into(), ..BoundaryTerms::default() });
         self.terms.push(FacetTerm { name, facets, arguments: Vec::new() });
         Ok(())
     }
 
-    /// Returns whether the tangent is symmetric, which conjugate gradients need.
+    /// Returns the Krylov method that goes with the tangent: conjugate gradients where they can, see
+    /// [`Form::takes_conjugate_gradients`], else GMRES.
     ///
     /// # Errors
     /// [`SolveError::Setting`] with the key of a formula that cannot be read.
-    pub fn is_symmetric(&self) -> Result<bool, SolveError> {
-        Ok(self.form()?.is_symmetric())
+    pub fn default_method(&self) -> Result<Method, SolveError> {
+        Ok(method_of(&self.form()?))
+    }
+
+    /// Stabilises convection, in elements of degree 1.
+    pub fn stabilise(&mut self, by: Stabilisation) {
+        self.equation.set_stabilisation(by);
     }
 
     /// Gives u values on a part of the boundary, for each component one or none.
@@ -297,7 +360,17 @@ impl<'m> FormProblem<'m> {
 
     /// Returns the form of the problem.
     pub(super) fn form(&self) -> Result<Form, SolveError> {
-        self.built().map_err(|error| match error {
+        self.built(None).map_err(|error| self.at_its_setting(error))
+    }
+
+    /// Returns the form of the problem with a coefficient, as a cell field, by which it is differentiated.
+    pub(super) fn form_by(&self, parameter: &str, values: &Field) -> Result<Form, SolveError> {
+        self.built(Some((parameter, values))).map_err(|error| self.at_its_setting(error))
+    }
+
+    /// Returns an error with the setting that it is about.
+    pub(super) fn at_its_setting(&self, error: FormError) -> SolveError {
+        match error {
             FormError::Coefficient { coefficient, message }
                 if Equation::text_of(self.equation.name()).is_none() =>
             {
@@ -305,7 +378,7 @@ impl<'m> FormProblem<'m> {
             }
             FormError::Equation { message, .. } => SolveError::setting(&["equation".into()], message),
             other => at_its_key(other),
-        })
+        }
     }
 
     /// Refuses an equation in time where a steady one is solved.
@@ -328,6 +401,10 @@ impl<'m> FormProblem<'m> {
                 inputs.into_iter().any(|(at, input)| is_wanted(input) && integrand.residual().reads(at))
             })
         };
+        if self.equation.is_stabilised() && self.degree > 1 {
+            let message = "stabilises elements of degree 1, whose residual has no second derivatives: take degree 1, or leave this out";
+            return Err(SolveError::setting(&of_equation("stabilise"), message));
+        }
         let path = ["equation".into()];
         let reads_rate = reads(&|input| matches!(input, Input::Rate(_)));
         if self.is_in_time && !reads_rate {
@@ -353,10 +430,31 @@ impl<'m> FormProblem<'m> {
         Ok(())
     }
 
-    fn built(&self) -> Result<Form, FormError> {
+    fn cell_metric(&self) -> Result<Arc<Coefficient>, FormError> {
+        if let Some(metric) = self.metric.get() {
+            return Ok(Arc::clone(metric));
+        }
+        let failure = |error: SpaceError| FormError::Coefficient {
+            coefficient: "h".to_owned(),
+            message: error.to_string(),
+        };
+        let metric = cell_metric(self.mesh).map_err(failure)?;
+        Ok(Arc::clone(self.metric.get_or_init(|| Arc::new(metric))))
+    }
+
+    fn built(&self, parameter: Option<(&str, &Field)>) -> Result<Form, FormError> {
         let mut builder = self.equation.form(self.mesh.dimension());
+        if self.equation.needs_cell_metric() {
+            builder = builder.with_cell_metric(self.cell_metric()?);
+        }
+        if let Some(exact) = &self.exact {
+            builder = builder.with_exact(exact.clone());
+        }
         for (name, argument) in &self.coefficients {
-            builder = builder.with(name, argument.clone())?;
+            builder = match parameter {
+                Some((parameter, values)) if parameter == name => builder.parameter(name, values.clone())?,
+                _ => builder.with(name, argument.clone())?,
+            };
         }
         let mut is_taken = vec![false; self.boundary.len()];
         for term in self.terms.iter().rev() {
@@ -385,9 +483,19 @@ impl<'m> FormProblem<'m> {
 
     /// Returns the first values of the unknowns, without Dirichlet values.
     pub(super) fn initial_values(&self, space: &Space<'_>) -> Result<Vec<f64>, SolveError> {
+        self.interpolate(space, &self.initial, &of_equation("initial"))
+    }
+
+    /// Returns the values at the nodes of the elements of a function with a coefficient for each component, or none for zero.
+    pub(super) fn interpolate(
+        &self,
+        space: &Space<'_>,
+        of_components: &[Coefficient],
+        path: &[Key],
+    ) -> Result<Vec<f64>, SolveError> {
         let n = self.n_components();
         let mut values = vec![0.0; space.n_dofs() * n];
-        if self.initial.is_empty() {
+        if of_components.is_empty() {
             return Ok(values);
         }
         let mut dofs = vec![0; space.element().n_dofs()];
@@ -398,12 +506,12 @@ impl<'m> FormProblem<'m> {
             let cell = space.cell(position);
             let tag = self.mesh.cell_tags.get(cell).copied().unwrap_or(0);
             for (&dof, &point) in dofs.iter().zip(&map.points) {
-                for (component, value) in self.initial.iter().enumerate() {
+                for (component, value) in of_components.iter().enumerate() {
                     let value = value.scalar_at(cell, tag, point);
                     if !value.is_finite() {
                         let [x, y, z] = point;
                         let message = format!("is {value} at ({x}, {y}, {z}); it must be finite");
-                        return Err(SolveError::setting(&of_equation("initial"), message));
+                        return Err(SolveError::setting(path, message));
                     }
                     values[dof as usize * n + component] = value;
                 }
@@ -450,12 +558,32 @@ impl<'m> FormProblem<'m> {
             return Err(SolveError::setting(&path, message));
         }
         let resolve = |(i, value): (usize, &Option<Value>)| {
-            let path = if n == 1 { path.clone() } else { below(&path, i) };
+            let path = self.of_component(&path, i);
             value.as_ref().map(|value| self.number(value, &path)).transpose()
         };
         let values = values.iter().enumerate().map(resolve).collect::<Result<_, _>>()?;
         self.given.push(Given { place, values, path });
         Ok(())
+    }
+
+    /// Returns the path of a component of a setting with a value for each: below its unknown, if there are several.
+    fn of_component(&self, path: &[Key], component: usize) -> Vec<Key> {
+        let unknowns = self.unknowns();
+        let (mut path, mut left) = (path.to_vec(), component);
+        for &(name, shape) in &unknowns {
+            if left >= shape.n_entries() {
+                left -= shape.n_entries();
+                continue;
+            }
+            if unknowns.len() > 1 {
+                path.push(name.into());
+            }
+            if shape != Shape::Number {
+                path.push(left.into());
+            }
+            break;
+        }
+        path
     }
 
     fn components(&self, values: &[Value], path: &[Key]) -> Result<Vec<Coefficient>, SolveError> {
@@ -465,6 +593,18 @@ impl<'m> FormProblem<'m> {
             return Err(SolveError::setting(path, message));
         }
         values.iter().enumerate().map(|(axis, value)| self.number(value, &below(path, axis))).collect()
+    }
+}
+
+/// Directions of GMRES before a restart for saddle points, whose iterations restarts prolong most.
+pub(super) const OF_SADDLE_POINT: usize = 100;
+
+/// Returns the Krylov method that goes with the tangent of a form.
+pub(super) fn method_of(form: &Form) -> Method {
+    match (form.takes_conjugate_gradients(), form.is_saddle_point()) {
+        (true, _) => Method::Cg,
+        (_, true) => Method::Gmres { restart: OF_SADDLE_POINT },
+        _ => Method::Gmres { restart: Method::default_restart() },
     }
 }
 
@@ -482,12 +622,17 @@ fn at_its_key(error: FormError) -> SolveError {
     let condition = |word: &str| word.strip_prefix(CONDITION).and_then(|number| number.parse::<usize>().ok());
     let words: Vec<&str> = key.split('.').collect();
     let path = match words[..] {
-        ["boundary", term, key] => match condition(term) {
-            Some(number) => vec!["boundary".into(), number.into(), key.into()],
+        ["boundary", term, ref keys @ ..] => match condition(term) {
+            Some(number) => {
+                let path: Vec<Key> = vec!["boundary".into(), number.into()];
+                keys.iter().fold(path, |path, key| below(&path, *key))
+            }
             None => return error.into(),
         },
+        ["functional"] => vec!["functional".into()],
         ["coefficients", name] => below(&of_equation("constants"), name),
         ["unknown", name] => vec!["unknown".into(), name.into()],
+        [key @ ("flux" | "source" | "capacity"), unknown] => below(&of_equation(key), unknown),
         [key, ..] => of_equation(key),
         [] => return error.into(),
     };

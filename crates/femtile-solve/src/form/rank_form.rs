@@ -12,12 +12,15 @@ use femtile_space::LinearConstraints;
 use femtile_sparse::csr::Csr;
 use femtile_sparse::{ProductMatrix, SparseDevice, StoredMatrix};
 
+use super::approximation::Approximation;
 use super::part::FormPart;
+use crate::aggregation::HostAggregation;
 use crate::matrix_preconditioner::{MatrixPreconditioner, of_magnitudes};
 use crate::preconditioner::{Preconditioning, RowsOfProblem, preconditioning};
 use crate::ranks::rows::nothing;
 use crate::ranks::unknowns::RankUnknowns;
 use crate::ranks::{RankDevice, owned_rows};
+use crate::saddle_point::{Approximated, BlockTriangular, Complement};
 use crate::{Method, PreconditionerConfig, SolveError, SolverConfig};
 
 /// A form on the cells of a rank, its device, and the unknowns that it owns: all of them if it is alone.
@@ -126,6 +129,29 @@ impl<D: RankDevice> RankForm<'_, D> {
         Ok(made.into_preconditioning())
     }
 
+    /// Makes multigrid of the settings from what it takes of a matrix with a product, on one rank.
+    pub fn approximated(
+        &self,
+        (own, of): (&Csr<f64, Cpu>, &Approximated),
+        product: &dyn Fn() -> Result<Box<dyn LinearOperator<f64, D>>, SolveError>,
+        config: &SolverConfig,
+        warnings: &mut Vec<String>,
+    ) -> Result<Preconditioning<D>, SolveError> {
+        let Approximated { matrix, is_symmetric, complement } = of;
+        let matrix = matrix.as_ref().unwrap_or(own);
+        let (inner, levels): Preconditioning<D> = match is_symmetric {
+            true => self.preconditioning_of(&mut matrix.copy_to(self.device)?, config, warnings)?,
+            false => {
+                let made = HostAggregation::new(matrix)?;
+                let levels = made.levels();
+                (Box::new(made), levels)
+            }
+        };
+        let Some(complement) = complement else { return Ok((inner, levels)) };
+        let complement = Arc::new(Complement::new(self.device, complement)?);
+        Ok((Box::new(BlockTriangular { inner, product: product()?, complement }), levels))
+    }
+
     /// Returns whether a matrix is not positive definite enough for a preconditioner. On several ranks these are the errors that
     /// all of them have.
     pub fn is_of_definiteness(&self, error: &SolveError) -> bool {
@@ -192,12 +218,12 @@ impl CellMatrix {
         Ok(Box::new(DistributedMatrix::new(operator(own), border, Arc::clone(part.unknowns.halo()))?))
     }
 
-    /// Makes the preconditioner of the settings: on one rank multigrid of a matrix that is not symmetric from its symmetric part.
+    /// Makes the preconditioner of the settings: on one rank multigrid from its approximation.
     /// Collective.
     pub fn preconditioning<D: RankDevice>(
         &self,
         form: &RankForm<'_, D>,
-        is_symmetric: bool,
+        approximation: &Approximation,
         config: &SolverConfig,
         warnings: &mut Vec<String>,
     ) -> Result<Preconditioning<D>, SolveError> {
@@ -210,11 +236,12 @@ impl CellMatrix {
                 false => preconditioning(&config.preconditioner, &mut rows, &of_rank, warnings),
             };
         }
-        let mut matrix = match takes_symmetric_part(is_symmetric, config) {
-            true => symmetric_part(&self.matrix)?.copy_to(form.device)?,
-            false => self.matrix.copy_to(form.device)?,
-        };
-        form.preconditioning_of(&mut matrix, config, warnings)
+        match approximation.of(&self.matrix, config)? {
+            Some(of) => {
+                form.approximated((&self.matrix, &of), &|| Ok(self.operator(form)?), config, warnings)
+            }
+            None => form.preconditioning_of(&mut self.matrix.copy_to(form.device)?, config, warnings),
+        }
     }
 
     /// Returns the owned rows of a rank on its device.
@@ -230,14 +257,4 @@ impl CellMatrix {
 /// Returns whether the preconditioner is a diagonal for a matrix that need not be definite.
 fn takes_magnitudes(config: &SolverConfig) -> bool {
     config.preconditioner == PreconditionerConfig::Jacobi && matches!(config.method, Method::Gmres { .. })
-}
-
-/// Returns whether the preconditioner is multigrid, of a matrix that is not symmetric.
-pub(super) fn takes_symmetric_part(is_symmetric: bool, config: &SolverConfig) -> bool {
-    !is_symmetric && matches!(config.preconditioner, PreconditionerConfig::Amg(_))
-}
-
-/// Returns $(A + A^\mathsf{T}) / 2$.
-pub(super) fn symmetric_part(matrix: &Csr<f64, Cpu>) -> Result<Csr<f64, Cpu>, LinalgError> {
-    matrix.combined(0.5, &matrix.transpose()?, 0.5)
 }

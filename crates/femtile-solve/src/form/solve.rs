@@ -9,16 +9,20 @@ use femtile_operator::{CpuOperator, DiscreteForm, State, form_programs};
 use femtile_space::{LinearConstraints, Space};
 use femtile_sparse::csr::Csr;
 
+use super::approximation::Approximation;
 use super::continuation::{Continuation, LoadStep};
+use super::evaluation::{Evaluate, on_gpu, on_host};
 use super::kernel::{CONSTANT, Free, Motions};
 use super::on_ranks::Known;
+use super::problem::method_of;
 use super::solution::{FormSolution, SolvedBy};
 use super::{FormProblem, diffusion, newton, stress};
 use crate::device::{Choice, Chosen};
+use crate::matrix::Given;
 use crate::programs::likely_programs;
 use crate::{
-    AmgOptions, DeviceChoice, LinearSolver, Method, NonlinearReport, PreconditionerConfig, Progress,
-    SolveError, SolvedSystem, SolverConfig, Stage, Stages,
+    AmgOptions, DeviceChoice, Method, NonlinearReport, PreconditionerConfig, Progress, SolveError,
+    SolvedSystem, SolverConfig, Stage, Stages,
 };
 
 /// Forwards the iterations of a solver; the stages are those of the caller.
@@ -71,15 +75,15 @@ impl<'m> FormProblem<'m> {
         let form = self.form()?;
         self.check_steady()?;
         self.check_formulas(&form)?;
-        let is_symmetric = form.is_symmetric();
-        let config = config_for(config, &form, is_symmetric)?;
+        let approximation = Approximation::new(self, &form, config);
+        let config = config_for(config, &form)?;
         if let Some(opening) = &opening {
             let programs = (!form.is_linear()).then(|| form_programs(&form, space.element()));
             let config = config.clone();
             opening.prepare(move || [programs.unwrap_or_default(), likely_programs(&config, None)].concat());
         }
         let constraints = self.constraints_at(&space, space.n_dofs() * form.n_components(), time)?;
-        let motions = Motions::new(&space, &form)?;
+        let motions = Motions::new(&space, &form, &self.unknowns())?;
         if let Some(free) = motions.free(&space, &form, &constraints)? {
             return Err(refusal(&free));
         }
@@ -90,7 +94,7 @@ impl<'m> FormProblem<'m> {
             problem: self,
             space: &space,
             form: &form,
-            is_symmetric,
+            approximation: &approximation,
             time,
             constraints: &constraints,
             motions: &motions,
@@ -125,12 +129,17 @@ pub(super) struct Solved {
 impl Known<'_, '_> {
     /// Returns u from its change from the Dirichlet values.
     pub fn changed_by(&self, change: &[f64]) -> Vec<f64> {
-        let mut u = vec![0.0; self.constraints.n_dofs()];
-        self.constraints.impose(&mut u);
+        let mut u = change.to_vec();
         // Ranks that do not keep u have no change.
-        u.truncate(change.len());
-        u.iter_mut().zip(change).for_each(|(u, w)| *u += w);
+        if !u.is_empty() {
+            self.constraints.impose(&mut u);
+        }
         u
+    }
+
+    /// Returns how a form is evaluated if the device is a GPU.
+    pub fn on_gpu(&self) -> Evaluate<Cuda> {
+        if self.constraints.combines_dofs() { on_host } else { on_gpu }
     }
 
     /// Opens the GPU, if there is to be one, and chooses the device.
@@ -177,8 +186,11 @@ impl Known<'_, '_> {
         stages.begin(Stage::Setup)?;
         let near_nullspace =
             takes_motions(config, form, motions).then(|| motions.near_nullspace(constraints));
-        let solver = LinearSolver::build(&matrix, near_nullspace.as_deref(), config, Some(choice))?;
-        drop((matrix, near_nullspace));
+        let approximation = self.approximation.of(&matrix, config)?;
+        let given =
+            Given { near_nullspace: near_nullspace.as_deref(), approximation: approximation.as_ref() };
+        let (solver, warning) = self.approximation.solver(&matrix, given, config, Some(choice))?;
+        drop((matrix, near_nullspace, approximation));
         stages.begin(Stage::Solve)?;
         let solved = solver.solve_from(vec![0.0; b.len()], &b, &mut Iterations(stages.progress()))?;
         let (format, format_reason) = solver.format();
@@ -199,7 +211,7 @@ impl Known<'_, '_> {
             time,
             outcome: solved.outcome,
             by,
-            warnings: solver.warnings().to_vec(),
+            warnings: warning.into_iter().chain(solver.warnings().to_vec()).collect(),
             nonlinear: None,
             load_steps: Vec::new(),
         })
@@ -224,8 +236,9 @@ pub(super) fn assemble(
     b.iter_mut().for_each(|b| *b = -*b);
     let pattern = operator.pattern(constraints)?;
     let matrix = match gpu {
-        Some(gpu) => operator.assemble_on(gpu, &state, pattern)?,
-        None => operator.assemble(&state, pattern)?,
+        // A GPU has no sums of rows for constraints that combine unknowns.
+        Some(gpu) if !constraints.combines_dofs() => operator.assemble_on(gpu, &state, pattern)?,
+        _ => operator.assemble(&state, pattern)?,
     };
     Ok((matrix, b))
 }
@@ -237,25 +250,27 @@ pub(super) fn takes_motions(config: &SolverConfig, form: &Form, motions: &Motion
 }
 
 /// Returns the settings for the matrix of a form, with the preconditioner of displacements.
-pub(super) fn config_for(
-    config: &SolverConfig,
-    form: &Form,
-    is_symmetric: bool,
-) -> Result<SolverConfig, SolveError> {
+pub(super) fn config_for(config: &SolverConfig, form: &Form) -> Result<SolverConfig, SolveError> {
     let (mut config, is_linear) = (config.clone(), form.is_linear());
     if !is_linear {
         newton::check(&config)?;
     }
-    if !is_symmetric && !matches!(config.method, Method::Gmres { .. }) {
+    let takes_cg = form.takes_conjugate_gradients();
+    if !takes_cg && !matches!(config.method, Method::Gmres { .. }) {
         if is_linear {
-            let message = "the matrix is not symmetric: take method = \"gmres\"";
+            let message = match form.is_symmetric() {
+                true => {
+                    "the matrix is that of a saddle point and not positive definite: take method = \"gmres\""
+                }
+                false => "the matrix is not symmetric: take method = \"gmres\"",
+            };
             return Err(SolveError::solver("method", message));
         }
-        config.method = Method::Gmres { restart: Method::default_restart() };
+        config.method = method_of(form);
     }
     let is_auto = config.preconditioner == PreconditionerConfig::Auto;
-    if is_auto && !is_symmetric && !is_linear && config.ranks.n() == 1 {
-        // Of the symmetric part of the tangent, which ranks do not have.
+    if is_auto && !takes_cg && config.ranks.n() == 1 {
+        // Of an approximation of the tangent, which ranks do not have.
         config.preconditioner = PreconditionerConfig::Amg(AmgOptions::default());
     }
     let n = form.n_components();

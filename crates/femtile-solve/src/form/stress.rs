@@ -107,7 +107,8 @@ impl FormSolution<'_> {
             let cell = space.cell(position);
             let tag = mesh.cell_tags.get(cell).copied().unwrap_or(0);
             for (local, &dof) in dofs.iter().enumerate() {
-                let gradient = self.gradient(space, &dofs, table.gradients(local), &map.jacobians[local]);
+                let gradient =
+                    self.displacement_gradient(space, &dofs, table.gradients(local), &map.jacobians[local]);
                 let at = At { cell, tag, point: map.points[local] };
                 let own = moduli.stress(&gradient, &at);
                 sums[dof as usize].iter_mut().zip(own).for_each(|(sum, own)| *sum += own);
@@ -120,7 +121,7 @@ impl FormSolution<'_> {
     }
 
     /// Returns the gradients of the components, by rows, from those of the shape functions on the reference cell.
-    fn gradient(
+    fn displacement_gradient(
         &self,
         space: &Space<'_>,
         dofs: &[u32],

@@ -5,6 +5,7 @@ mod cells;
 mod equations;
 mod fibres;
 mod forms;
+mod gradients;
 mod linear_solver;
 mod nodes;
 mod nonlinear;
