@@ -8,7 +8,7 @@ use femtile_sparse::Triplets;
 use femtile_sparse::csr::Csr;
 
 use super::FormProblem;
-use super::problem::OF_SADDLE_POINT;
+use super::problem::RESTART;
 use crate::device::Choice;
 use crate::matrix::Given;
 use crate::saddle_point::Approximated;
@@ -39,7 +39,7 @@ impl Approximation {
         let shapes = problem.unknowns().into_iter().map(|(_, shape)| shape).enumerate();
         Self {
             takes_cg: form.takes_conjugate_gradients(),
-            is_convective: !form.is_symmetric() && form.integrals().iter().any(is_convective),
+            is_convective: is_convective(form),
             is_auto: config.preconditioner == PreconditionerConfig::Auto,
             unknowns: shapes.flat_map(of).collect(),
         }
@@ -82,8 +82,8 @@ impl Approximation {
             Err(error) if self.is_auto && is_of_definiteness(&error) => {
                 // Restarts prolong the iterations of indefinite matrices most.
                 let restart = match config.method {
-                    Method::Gmres { restart } => restart.max(OF_SADDLE_POINT),
-                    _ => OF_SADDLE_POINT,
+                    Method::Gmres { restart } => restart.max(RESTART),
+                    _ => RESTART,
                 };
                 let method = Method::Gmres { restart };
                 let preconditioner = PreconditionerConfig::Jacobi;
@@ -143,11 +143,15 @@ impl Approximation {
 /// The difference of mirrored entries, relative to the diagonal, up to which a block is symmetric.
 const ROUNDING: f64 = 1e-12;
 
-/// Returns whether a term has convection: derivatives by the gradient in a source, or by the value in a flux that do not come from
-/// coefficients that depend on u.
-fn is_convective(term: &Integral) -> bool {
-    let class = term.integrand.class();
-    class.convection != Dependence::Zero || !matches!(class.drift, Dependence::Zero | Dependence::WithState)
+/// Returns whether the tangent of a form is not symmetric by convection: derivatives by the gradient in a source, or by the value in a
+/// flux that do not come from coefficients that depend on u.
+pub(super) fn is_convective(form: &Form) -> bool {
+    let has_convection = |term: &Integral| {
+        let class = term.integrand.class();
+        class.convection != Dependence::Zero
+            || !matches!(class.drift, Dependence::Zero | Dependence::WithState)
+    };
+    !form.is_symmetric() && form.integrals().iter().any(has_convection)
 }
 
 /// Returns whether a matrix is not positive definite enough for multigrid.

@@ -125,7 +125,7 @@ impl FormAt<'_, '_> {
     ///
     /// # Errors
     /// As [`Self::integral`]; [`SolveError::Setting`] for coefficients that are formulas of the point, for an equation in time, if u
-    /// is kept by another rank, and if the adjoint solve does not converge; as [`LinearSolver::new`].
+    /// is kept by another rank, and if the adjoint solve does not converge; as [`LinearSolver::new`](crate::LinearSolver::new).
     pub fn gradient(
         &self,
         functional: &Functional,
@@ -181,10 +181,10 @@ impl FormAt<'_, '_> {
         let constraints = self.problem.constraints_at(space, b.len(), self.time)?;
         constraints.distribute_transpose(&mut b);
         let mut matrix = operator.assemble(&self.state(), operator.pattern(&constraints)?)?;
-        let approximated = approximation.of(&matrix, &config)?;
         if !form.is_symmetric() {
             matrix = matrix.transpose()?;
         }
+        let approximated = approximation.of(&matrix, &config)?;
         let motions = Motions::new(space, &form, &self.problem.unknowns())?;
         let near_nullspace =
             takes_motions(&config, &form, &motions).then(|| motions.near_nullspace(&constraints));

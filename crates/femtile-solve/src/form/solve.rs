@@ -9,7 +9,7 @@ use femtile_operator::{CpuOperator, DiscreteForm, State, form_programs};
 use femtile_space::{LinearConstraints, Space};
 use femtile_sparse::csr::Csr;
 
-use super::approximation::Approximation;
+use super::approximation::{Approximation, is_convective};
 use super::continuation::{Continuation, LoadStep};
 use super::evaluation::{Evaluate, on_gpu, on_host};
 use super::kernel::{CONSTANT, Free, Motions};
@@ -57,9 +57,9 @@ impl<'m> FormProblem<'m> {
     ///
     /// # Errors
     /// [`SolveError::Setting`] for coefficients out of range, motions that nothing holds, a load step that does not converge, and a
-    /// method that needs a symmetric matrix where a linear form has none; as [`LinearSolver::new`]; on several ranks for smoothers
-    /// that they do not have. [`SolveError::Fem`] with cell and point if the integrand has no finite value at the first function;
-    /// Newton's method that does not converge is an outcome.
+    /// method that needs a symmetric matrix where a linear form has none; as [`LinearSolver::new`](crate::LinearSolver::new); on
+    /// several ranks for smoothers that they do not have. [`SolveError::Fem`] with cell and point if the integrand has no finite value
+    /// at the first function; Newton's method that does not converge is an outcome.
     pub fn solve(
         &self,
         cpu: &Cpu,
@@ -269,8 +269,10 @@ pub(super) fn config_for(config: &SolverConfig, form: &Form) -> Result<SolverCon
         config.method = method_of(form);
     }
     let is_auto = config.preconditioner == PreconditionerConfig::Auto;
-    if is_auto && !takes_cg && config.ranks.n() == 1 {
-        // Of an approximation of the tangent, which ranks do not have.
+    // Multigrid of an approximation of the tangent, which ranks do not have. Of strong convection on large meshes it may not converge,
+    // so that the diagonal is the choice for a number with convection.
+    let is_carried = form.n_components() == 1 && is_convective(form);
+    if is_auto && !takes_cg && !is_carried && config.ranks.n() == 1 {
         config.preconditioner = PreconditionerConfig::Amg(AmgOptions::default());
     }
     let n = form.n_components();
