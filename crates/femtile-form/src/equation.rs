@@ -203,7 +203,7 @@ pub struct CellTerms {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Stabilisation {
-    /// Streamline upwind Petrov–Galerkin [brooks1982]: test functions $v + \tau\, b\cdot\nabla v$, for elements of degree 1.
+    /// Streamline upwind Petrov–Galerkin `[brooks1982]`: test functions $v + \tau\, b\cdot\nabla v$, for elements of degree 1.
     Supg,
 }
 

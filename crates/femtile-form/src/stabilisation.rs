@@ -7,11 +7,11 @@ use crate::integrand::{Input, Layout, Side};
 /// Keeps $\tau$ finite where nothing flows, spreads or reacts; far below the squares of all rates.
 const LEAST: f64 = 1e-60;
 
-/// Adds to the residual of a component the terms of streamline upwind Petrov–Galerkin [brooks1982],
+/// Adds to the residual of a component the terms of streamline upwind Petrov–Galerkin `[brooks1982]`,
 ///
 /// $$ \int \tau\,(b\cdot\nabla v)\,R\,dx, \qquad R = f_0 - \nabla\cdot f_1,\quad b = \partial R/\partial\nabla u, $$
 ///
-/// with the strong residual R without second derivatives of the unknowns, which vanish in simplices of degree 1, and [shakib1991]
+/// with the strong residual R without second derivatives of the unknowns, which vanish in simplices of degree 1, and `[shakib1991]`
 ///
 /// $$ \tau = \bigl(4\, b\cdot G b + (12\,\mathrm{tr}(D G)/d)^2 + r^2\bigr)^{-1/2}, \qquad D = \partial f_1/\partial\nabla u,\quad
 /// r = \partial f_0/\partial u. $$

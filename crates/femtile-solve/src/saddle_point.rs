@@ -39,7 +39,8 @@ impl<D: Device> Complement<D> {
 ///
 /// $$ p = S^{-1} r_p, \qquad u = M^{-1} (r_u - G p), $$
 ///
-/// with an approximation M of F and the diagonal S of the Schur complement $C - B\,\mathrm{diag}(F)^{-1} G$ [elman2014, ch. 4]. GMRES converges with it in about half of
+/// with an approximation M of F and the diagonal S of the Schur complement $C - B\,\mathrm{diag}(F)^{-1} G$ `[elman2014, ch. 4]`.
+/// GMRES converges with it in about half of
 /// the iterations that a block diagonal one takes.
 ///
 /// # Cost

@@ -20,7 +20,7 @@ use crate::{LinearSolver, Method, PreconditionerConfig, SolveError, SolverConfig
 /// nonsymmetric, for multigrid by plain aggregation, else their symmetric part. The rows of a block whose diagonal is not positive,
 /// such as those of the pressure of a saddle point, get the magnitude of the diagonal of
 /// $A_{ii} - \sum_j A_{ij}\,\mathrm{diag}(A_{jj})^{-1} A_{ji}$, a Schur complement: it is spectrally equivalent to the mass matrix by
-/// which the Schur complement of the Stokes equations is approximated [elman2014, ch. 4], and has the viscosity of each place.
+/// which the Schur complement of the Stokes equations is approximated `[elman2014, ch. 4]`, and has the viscosity of each place.
 #[derive(Debug, Clone)]
 pub(super) struct Approximation {
     /// Whether conjugate gradients can solve with the tangent.
