@@ -390,17 +390,6 @@ impl Equation {
         self.text.unknown.iter().map(move |(name, unknown)| (name.as_str(), unknown.shape(dimension)))
     }
 
-    /// Returns a name for each component of all unknowns in a space of a dimension: `T` of a number, `u[0]`, `u[1]`, … of a vector.
-    pub fn component_names(&self, dimension: usize) -> Vec<String> {
-        let of = |(name, shape): (&str, Shape)| -> Vec<String> {
-            match shape {
-                Shape::Number => vec![name.to_owned()],
-                _ => (0..shape.n_entries()).map(|i| format!("{name}[{i}]")).collect(),
-            }
-        };
-        self.unknowns(dimension).flat_map(of).collect()
-    }
-
     /// Returns the number of components of all unknowns in a space of a dimension.
     pub fn n_components(&self, dimension: usize) -> usize {
         self.unknowns(dimension).map(|(_, shape)| shape.n_entries()).sum()

@@ -36,10 +36,11 @@ impl Graph {
                 let value = self.import(&entry);
                 let slots = [Side::First, Side::Second].into_iter().take(self.layout.n_sides);
                 let states = slots.map(|side| Input::State(self.layout.slot(side, component, axis)));
-                let inputs: Vec<Value> = states.filter_map(|state| self.input(state)).collect();
+                let inputs: Vec<Value> =
+                    states.filter_map(|state| state.value(&self.builder, &self.inputs)).collect();
                 pairs.extend(inputs.into_iter().map(|input| (input, value)));
             }
-            if let Some(rate) = self.input(Input::Rate(component)) {
+            if let Some(rate) = Input::Rate(component).value(&self.builder, &self.inputs) {
                 pairs.push((rate, self.import(&w.derivative(Variable::T))));
             }
         }
@@ -49,13 +50,9 @@ impl Graph {
         }
     }
 
-    fn input(&self, input: Input) -> Option<Value> {
-        self.inputs.iter().position(|&own| own == input).map(|at| self.builder.input(at))
-    }
-
     fn import(&mut self, expression: &Expression) -> Value {
         let place = [Input::Coordinate(0), Input::Coordinate(1), Input::Coordinate(2), Input::Time];
-        let [x, y, z, t] = place.map(|input| self.input(input));
+        let [x, y, z, t] = place.map(|input| input.value(&self.builder, &self.inputs));
         let none = self.builder.constant(f64::NAN);
         self.builder.import(expression, |variable| {
             let input = match variable {

@@ -214,7 +214,7 @@ impl Reader<'_> {
     }
 
     fn input(&self, input: Input) -> Option<Value> {
-        self.inputs.iter().position(|&own| own == input).map(|at| self.builder.input(at))
+        input.value(&self.builder, self.inputs)
     }
 
     /// Reads a formula of a shape.

@@ -41,6 +41,13 @@ pub enum Input {
     Point(usize),
 }
 
+impl Input {
+    /// Returns its value in a graph with a list of inputs, if it is one of them.
+    pub(crate) fn value(self, builder: &ProgramBuilder, inputs: &[Self]) -> Option<Value> {
+        inputs.iter().position(|&own| own == self).map(|at| builder.input(at))
+    }
+}
+
 /// Data by cell.
 #[derive(Debug, Clone, PartialEq)]
 pub enum CellData {
@@ -140,16 +147,13 @@ impl Graph {
     /// Derives the tangent and its class, and compiles the programs.
     pub fn compile(mut self) -> Integrand {
         let n = self.layout.n_slots();
-        let position_of = |input: Input| self.inputs.iter().position(|&own| own == input);
-        let input = |builder: &ProgramBuilder, at: Option<usize>| at.map(|at| builder.input(at));
-        let states: Vec<_> =
-            (0..n).map(|slot| input(&self.builder, position_of(Input::State(slot)))).collect();
+        let input = |input: Input| input.value(&self.builder, &self.inputs);
+        let states: Vec<_> = (0..n).map(|slot| input(Input::State(slot))).collect();
         let rates: Vec<_> = (0..n)
             .map(|slot| {
                 let (component, axis) =
                     (slot / (1 + self.layout.dimension), slot % (1 + self.layout.dimension));
-                let rate = (axis == 0).then(|| position_of(Input::Rate(component))).flatten();
-                input(&self.builder, rate)
+                (axis == 0).then(|| input(Input::Rate(component))).flatten()
             })
             .collect();
         let directions: Vec<Value> =

@@ -180,10 +180,7 @@ pub(crate) struct Context<'a> {
 impl Context<'_> {
     /// Returns an input; zero if the integrand does not have it.
     pub fn input(&self, builder: &mut ProgramBuilder, input: Input) -> Value {
-        match self.inputs.iter().position(|&own| own == input) {
-            Some(at) => builder.input(at),
-            None => builder.constant(0.0),
-        }
+        input.value(builder, self.inputs).unwrap_or_else(|| builder.constant(0.0))
     }
 
     /// Returns the number of a recipe.

@@ -85,7 +85,7 @@ impl Streamlines<'_> {
     }
 
     fn input(&self, input: Input) -> Option<Value> {
-        self.inputs.iter().position(|&own| own == input).map(|at| self.builder.input(at))
+        input.value(self.builder, self.inputs)
     }
 
     fn by(&mut self, of: Value, input: Option<Value>) -> Value {

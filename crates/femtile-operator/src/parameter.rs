@@ -9,7 +9,7 @@ use crate::discrete_form::{DiscreteForm, State};
 use crate::error::OperatorError;
 use crate::reference;
 
-/// What is differentiated by the parameter of a form.
+/// The number that is differentiated by the parameter of a form.
 #[derive(Debug, Clone, Copy)]
 pub enum Differentiated<'v> {
     /// $R(u; v)$ for a test function v, one entry per unknown.

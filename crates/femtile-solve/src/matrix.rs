@@ -60,7 +60,7 @@ pub struct LinearSolver {
     on: On,
 }
 
-/// What is known of a matrix besides its entries.
+/// Properties of a matrix that a solver cannot see from its entries.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Given<'a> {
     /// Vectors on which it is small, one after the other.

@@ -13,7 +13,7 @@ use femtile_sparse::csr::Csr;
 pub(crate) struct Approximated {
     /// None if it is the matrix itself.
     pub matrix: Option<Csr<f64, Cpu>>,
-    /// Whether it is taken as symmetric positive definite; multigrid by plain aggregation takes others.
+    /// Whether the matrix is symmetric positive definite; others have multigrid by plain aggregation.
     pub is_symmetric: bool,
     /// The diagonal S of the Schur complement at the rows of a saddle point, zero at others; none if there are no such rows.
     pub complement: Option<Vec<f64>>,
@@ -40,8 +40,7 @@ impl<D: Device> Complement<D> {
 /// $$ p = S^{-1} r_p, \qquad u = M^{-1} (r_u - G p), $$
 ///
 /// with an approximation M of F and the diagonal S of the Schur complement $C - B\,\mathrm{diag}(F)^{-1} G$ `[elman2014, ch. 4]`.
-/// GMRES converges with it in about half of
-/// the iterations that a block diagonal one takes.
+/// GMRES converges with it in about half of the iterations that a block diagonal one takes.
 ///
 /// # Cost
 /// A product with A, an application of M and four vectors.

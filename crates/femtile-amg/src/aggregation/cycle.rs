@@ -140,7 +140,7 @@ impl Levels {
     /// `b` is overwritten.
     ///
     /// # Source
-    /// `[notay2012]`, section 5; `[notay2010]`, Alg. 3.2 for the symmetric case.
+    /// `[notay2012]`; `[notay2010]` for the symmetric case.
     fn solve_by_steps(&self, cpu: &Cpu, level: usize, vectors: &mut [Vectors]) -> Result<(), LinalgError> {
         self.cycle(cpu, level, vectors)?;
         let Some(Level { a, .. }) = self.smoothed.get(level) else { return Ok(()) };

@@ -42,10 +42,10 @@ struct Pairs {
 ///
 /// $$ q_{ij} = \left(\frac1{d_i} + \frac1{d_j}\right) \left(-s_{ij} + \frac{\sigma_i \sigma_j}{\sigma_i + \sigma_j}\right), $$
 ///
-/// with the diagonal entries d and the row sums σ; $1/q$ bounds the two-level condition number up to a factor.
+/// with the diagonal entries d and the row sums σ; for M-matrices $1/q$ bounds the two-level condition number up to a factor.
 ///
 /// # Source
-/// `[notay2012]`, Alg. 4.2 and 4.3, with $\mu = 2/q$.
+/// `[notay2012]`, with $\mu = 2/q$.
 fn pairs(s: &Rows<f64>, order: impl Iterator<Item = u32>, is_left_out: &[bool]) -> Pairs {
     let n = s.n_rows();
     let diagonal = parallel::map(n, PIECE, |row| diagonal_entry(s, row));

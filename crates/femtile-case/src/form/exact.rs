@@ -67,7 +67,7 @@ pub struct Norms {
     pub h1: f64,
 }
 
-/// What a study of convergence has found.
+/// The result of a study of convergence.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Verdict {

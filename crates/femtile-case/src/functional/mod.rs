@@ -28,7 +28,7 @@ pub(crate) struct Prepared {
 /// Numbers of a component, ready to be evaluated.
 pub(crate) struct Ready {
     pub name: String,
-    /// What distinguishes it from those of other components.
+    /// The suffix that distinguishes it from those of other components.
     pub index: String,
     pub component: usize,
     /// The field of a run in time, if it is not u.
@@ -110,7 +110,7 @@ problem!(FormProblem, |own: &FormProblem<'_>| {
 struct Called {
     /// `u`, `u[0]`.
     name: String,
-    /// What follows the name of a functional: nothing of one component alone, `[0]` of a vector alone, else the name in brackets.
+    /// The suffix of the name of a functional: nothing of one component alone, `[0]` of a vector alone, else the name in brackets.
     index: String,
 }
 

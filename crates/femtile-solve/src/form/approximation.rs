@@ -45,7 +45,7 @@ impl Approximation {
         }
     }
 
-    /// Returns what multigrid of the settings takes; none if that is the matrix itself, as if it were symmetric.
+    /// Returns the matrix of multigrid of the settings; none if it is the tangent, as if that were symmetric.
     pub fn of(
         &self,
         matrix: &Csr<f64, Cpu>,
@@ -155,7 +155,7 @@ pub(super) fn is_convective(form: &Form) -> bool {
 }
 
 /// Returns whether a matrix is not positive definite enough for multigrid.
-fn is_of_definiteness(error: &SolveError) -> bool {
+pub(super) fn is_of_definiteness(error: &SolveError) -> bool {
     match error {
         SolveError::NotDefinite { .. } | SolveError::Linalg(LinalgError::Diagonal { .. }) => true,
         SolveError::Amg(_) => !error.is_device_trouble(),

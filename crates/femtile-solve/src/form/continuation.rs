@@ -1,10 +1,12 @@
 //! Load steps of a steady problem, and its values at a time.
 
+use std::sync::Arc;
+
 use femtile_form::{Argument, Coefficient};
 use femtile_space::{LinearConstraints, Space};
 
 use super::FormProblem;
-use super::given::{Given, constraints};
+use super::given::{Given, constraints, interpolated};
 use super::problem::FacetTerm;
 use crate::SolveError;
 
@@ -129,13 +131,25 @@ impl FormProblem<'_> {
     ) -> Result<LinearConstraints, SolveError> {
         match self.given.is_empty() && !self.has_several_degrees() {
             true => Ok(LinearConstraints::none(n)),
-            false => constraints(space, &self.boundary, &self.given_at(time), &self.is_linear),
+            false => self.constraints_of(space, &self.given_at(time)),
         }
     }
 
     /// Returns the constraints of components of degree 1 alone.
     pub(super) fn interpolations(&self, space: &Space<'_>) -> Result<LinearConstraints, SolveError> {
-        constraints(space, &self.boundary, &[], &self.is_linear)
+        self.constraints_of(space, &[])
+    }
+
+    fn constraints_of(&self, space: &Space<'_>, given: &[Given]) -> Result<LinearConstraints, SolveError> {
+        let of_linear = match self.interpolated.get() {
+            Some(of_linear) => Arc::clone(of_linear),
+            None if self.has_several_degrees() => {
+                let of_linear = Arc::new(interpolated(space)?);
+                Arc::clone(self.interpolated.get_or_init(|| of_linear))
+            }
+            None => Arc::default(),
+        };
+        constraints(space, &self.boundary, given, (&self.is_linear, &of_linear))
     }
 
     fn given_at(&self, time: f64) -> Vec<Given> {

@@ -33,12 +33,12 @@ struct GivenDof {
 }
 
 /// Returns the constraints of all Dirichlet values, where later values override earlier ones, and of components with elements of
-/// degree 1 in a space of a higher degree; `is_linear` has these.
+/// degree 1 in a space of a higher degree; `is_linear` has these, `of_linear` is [`interpolated`] if there are any.
 pub(super) fn constraints(
     space: &Space<'_>,
     boundary: &BoundaryFacets,
     given: &[Given],
-    is_linear: &[bool],
+    (is_linear, of_linear): (&[bool], &[Option<Terms>]),
 ) -> Result<LinearConstraints, SolveError> {
     let n = is_linear.len();
     let mut values: Vec<Option<f64>> = vec![None; space.n_dofs() * n];
@@ -68,7 +68,6 @@ pub(super) fn constraints(
         let relations: Vec<LinearRelation> = values.iter().enumerate().filter_map(relation).collect();
         return Ok(LinearConstraints::new(values.len(), &relations)?);
     }
-    let of_linear = interpolated(space)?;
     let is_own = |unknown: &usize| !(is_linear[unknown % n] && of_linear[unknown / n].is_some());
     let mut relations: Vec<LinearRelation> =
         values.iter().enumerate().filter(|(unknown, _)| is_own(unknown)).filter_map(relation).collect();
@@ -84,11 +83,11 @@ pub(super) fn constraints(
 }
 
 /// Degrees of freedom with factors.
-type Terms = Vec<(u32, f64)>;
+pub(super) type Terms = Vec<(u32, f64)>;
 
 /// For each degree of freedom that is not at a corner, the degrees of freedom at corners that a function of degree 1 has its value
 /// from, with their factors: $u(x_i) = \sum_c \lambda_c(x_i) u_c$ with the linear shape functions λ.
-fn interpolated(space: &Space<'_>) -> Result<Vec<Option<Terms>>, SolveError> {
+pub(super) fn interpolated(space: &Space<'_>) -> Result<Vec<Option<Terms>>, SolveError> {
     let table = Element::new(space.mesh().kind, 1)?.tabulate(space.element().nodes());
     let is_at = |local: usize, corner: usize| table.values(local)[corner] > 1.0 - NEAR;
     let n_local = space.element().n_dofs();

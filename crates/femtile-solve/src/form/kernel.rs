@@ -1,5 +1,7 @@
 //! Functions on which an equation is zero: constants and rigid motions.
 
+use std::ops::Range;
+
 use femtile_expression::Shape;
 use femtile_form::{Class, Dependence, Form};
 use femtile_space::{LinearConstraints, PointMap, Space, SpaceError};
@@ -43,6 +45,13 @@ impl Motions {
                 are_several: false,
             });
         }
+        let are_displacements =
+            |own: &Range<usize>, shape: Shape| shape == Shape::Vector(d) && couples(form, own);
+        if let [(_, shape)] = *unknowns
+            && !are_displacements(&(0..n), shape)
+        {
+            return Ok(Self { names: Vec::new(), vectors: Vec::new(), are_several: false });
+        }
         let places = scaled(&places(space)?);
         let constant = |own: usize| -> Vec<f64> {
             (0..places.len() * n).map(|i| f64::from(u8::from(i % n == own))).collect()
@@ -59,12 +68,8 @@ impl Motions {
         for &(unknown, shape) in unknowns {
             let own = first..first + shape.n_entries();
             first = own.end;
-            let are_displacements = shape == Shape::Vector(d) && couples(form, &own);
             vectors.extend(own.clone().map(constant));
-            if !are_displacements {
-                if unknowns.len() == 1 {
-                    return Ok(Self { names: Vec::new(), vectors: Vec::new(), are_several: false });
-                }
+            if !are_displacements(&own, shape) {
                 names.extend(own.map(|_| format!("{CONSTANT} of {unknown}")));
                 continue;
             }
@@ -170,7 +175,7 @@ impl Motions {
 }
 
 /// Returns whether an entry of the tangent couples two of some components.
-fn couples(form: &Form, own: &std::ops::Range<usize>) -> bool {
+fn couples(form: &Form, own: &Range<usize>) -> bool {
     let (n, stride) = (form.n_components(), 1 + form.dimension());
     let component = |slot: usize| slot / stride % n;
     let mut entries = form.integrals().iter().flat_map(|integral| integral.integrand.entries());

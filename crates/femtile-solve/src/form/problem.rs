@@ -13,7 +13,7 @@ use femtile_space::{PointMap, Space, SpaceError};
 
 use super::cell_metric::cell_metric;
 use super::continuation::Continuation;
-use super::given::{Given, Place};
+use super::given::{Given, Place, Terms};
 use crate::boundary::Selected;
 use crate::coefficient::{check_count, coefficient, conductivity, scalar};
 use crate::ranks::OnMesh;
@@ -69,6 +69,8 @@ pub struct FormProblem<'m> {
     notes: Vec<String>,
     /// The metric of the cells, once it is asked for.
     metric: OnceLock<Arc<Coefficient>>,
+    /// The interpolation of components of degree 1, once it is asked for.
+    pub(super) interpolated: OnceLock<Arc<Vec<Option<Terms>>>>,
 }
 
 /// An integral over boundary facets.
@@ -101,6 +103,7 @@ impl<'m> FormProblem<'m> {
             inner_facets: Vec::new(),
             notes: Vec::new(),
             metric: OnceLock::new(),
+            interpolated: OnceLock::new(),
         }
     }
 
@@ -130,7 +133,7 @@ impl<'m> FormProblem<'m> {
             }
             is_linear.extend(vec![degree != highest; n]);
         }
-        (self.degree, self.is_linear) = (highest, is_linear);
+        (self.degree, self.is_linear, self.interpolated) = (highest, is_linear, OnceLock::new());
         Ok(self)
     }
 
@@ -145,11 +148,6 @@ impl<'m> FormProblem<'m> {
     /// Returns the names of the unknowns, in the order of their components, with their shapes.
     pub fn unknowns(&self) -> Vec<(&str, Shape)> {
         self.equation.unknowns(self.mesh.dimension()).collect()
-    }
-
-    /// Returns a name for each component of the unknowns, see [`Equation::component_names`].
-    pub fn component_names(&self) -> Vec<String> {
-        self.equation.component_names(self.mesh.dimension())
     }
 
     /// Solves in load steps: t grows from 0 to 1. Values that are set afterwards may depend on t. A linear equation is solved once,

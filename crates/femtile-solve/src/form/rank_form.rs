@@ -12,9 +12,8 @@ use femtile_space::LinearConstraints;
 use femtile_sparse::csr::Csr;
 use femtile_sparse::{ProductMatrix, SparseDevice, StoredMatrix};
 
-use super::approximation::Approximation;
+use super::approximation::{Approximation, is_of_definiteness};
 use super::part::FormPart;
-use crate::aggregation::HostAggregation;
 use crate::matrix_preconditioner::{MatrixPreconditioner, of_magnitudes};
 use crate::preconditioner::{Preconditioning, RowsOfProblem, preconditioning};
 use crate::ranks::rows::nothing;
@@ -141,11 +140,7 @@ impl<D: RankDevice> RankForm<'_, D> {
         let matrix = matrix.as_ref().unwrap_or(own);
         let (inner, levels): Preconditioning<D> = match is_symmetric {
             true => self.preconditioning_of(&mut matrix.copy_to(self.device)?, config, warnings)?,
-            false => {
-                let made = HostAggregation::new(matrix)?;
-                let levels = made.levels();
-                (Box::new(made), levels)
-            }
+            false => MatrixPreconditioner::by_aggregation(matrix)?.into_preconditioning(),
         };
         let Some(complement) = complement else { return Ok((inner, levels)) };
         let complement = Arc::new(Complement::new(self.device, complement)?);
@@ -158,8 +153,7 @@ impl<D: RankDevice> RankForm<'_, D> {
         match error {
             SolveError::Linalg(LinalgError::Diagonal { .. })
             | SolveError::Amg(AmgError::Indefinite { .. }) => true,
-            SolveError::Amg(_) => self.part.is_none() && !error.is_device_trouble(),
-            _ => false,
+            other => self.part.is_none() && is_of_definiteness(other),
         }
     }
 

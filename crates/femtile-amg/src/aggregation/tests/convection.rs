@@ -40,7 +40,7 @@ fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-/// Entries on `n`³ nodes, rows and columns of the surface left out but for ones on the diagonal.
+/// Entries on `n`³ nodes; rows and columns of the surface are those of the identity.
 struct Cube {
     n: usize,
     triplets: Triplets<f64>,
