@@ -1,4 +1,4 @@
-//! Vectors, operators, Krylov methods and simple preconditioners, written once for every device.
+//! Vectors, operators, Krylov methods, eigenvalues and simple preconditioners, written once for every device.
 //!
 //! Each folder is a mathematical object: `mod.rs` states it without a device, `kernels.rs` the few
 //! acts it needs, `reference.rs` and `cpu.rs` carry them out.
@@ -11,6 +11,7 @@
 
 mod closure;
 pub mod comm;
+pub mod eigen;
 mod error;
 pub mod hooks;
 pub mod krylov;

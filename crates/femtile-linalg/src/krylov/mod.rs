@@ -23,4 +23,5 @@ mod watch;
 pub use failed_test::{AcceptanceTest, FailedTest};
 pub use monitor::Monitor;
 pub use preconditioning::{Preconditioning, PreconditioningKind};
+pub(crate) use residual::over_ranks;
 pub use stop::Stop;

@@ -47,7 +47,7 @@ pub(super) fn dot<T: Scalar, D: VectorKernels<T>, C: Communicator>(
 }
 
 /// Sums over all ranks, in one reduction.
-pub(super) fn over_ranks<D: Device, C: Communicator>(
+pub(crate) fn over_ranks<D: Device, C: Communicator>(
     device: &D,
     sums: &[f64],
     comm: &C,
