@@ -7,7 +7,7 @@ use femtile_device::{Buffer, Device, Scalar};
 use femtile_linalg::{LinalgError, LinearOperator};
 use femtile_sparse::csr::Csr;
 
-use crate::coarsen::{Fine, Step};
+use crate::coarsen::{Fine, STALLED, Step};
 use crate::config::MOST_COARSE_ROWS;
 use crate::kernels::{AmgKernels, Coarsened, DeviceAggregates, Grouping, Nodes};
 use crate::level::{Coarsest, Level, LevelMatrix, LevelShape};
@@ -184,6 +184,46 @@ impl<'a, H: Scalar, D: AmgKernels<H>> Builder<'a, H, D> {
         Ok(Some((Rows::as_is(&a)?, NearNullspace::of_weights(weights.to_host()?))))
     }
 
+    /// As [`Builder::on_device`] with several vectors as near-nullspace; gives them back if the device sets up no level.
+    #[allow(clippy::type_complexity)]
+    pub fn nodes_on_device<T: Scalar>(
+        &mut self,
+        a: &Csr<T, D>,
+        b: NearNullspace,
+    ) -> Result<Result<(Rows<H>, NearNullspace), NearNullspace>, AmgError> {
+        if self.is_for_host(a) || self.config.smoother.has_patches() || self.known.graph.is_some() {
+            return Ok(Err(b));
+        }
+        let Some((mut a, scale)) = self.device.amg_scaled(a)? else { return Ok(Err(b)) };
+        self.scale = scale;
+        if self.rescaling[0] {
+            match self.device.amg_is_lopsided(&a)? {
+                Some(is_lopsided) => self.rescaling[1] = is_lopsided,
+                None => return Ok(Err(b)),
+            }
+            if self.rescaling[1] {
+                return Ok(Err(b));
+            }
+        }
+        offload_for_setup(&mut a)?;
+        let (mut block, NearNullspace { n_vectors, mut values }) = (self.config.block_size, b);
+        while !self.is_for_host(&a) && self.number() + 1 < self.config.max_levels {
+            let number = self.number();
+            let by = match self.known.groups.get(number) {
+                Some(Groups::OnDevice(parts)) => Grouping::Known(parts),
+                _ => Grouping::Connections,
+            };
+            let thresholds = thresholds_of(self.config.strength, number);
+            let made = self.device.amg_coarsen_nodes(&a, (&values, block), thresholds, self.config, by)?;
+            let most = STALLED * a.n_rows() as f64;
+            let Some(made) = made.filter(|made| (made.parts.n * n_vectors) as f64 <= most) else { break };
+            (a, values) = self.add(LevelMatrix::whole(a), made)?;
+            block = n_vectors;
+        }
+        let b = NearNullspace { n_vectors, values };
+        if self.levels.is_empty() { Ok(Err(b)) } else { Ok(Ok((Rows::as_is(&a)?, b))) }
+    }
+
     /// Adds the levels that the device sets up from a level that ranks gathered.
     pub fn on_device_again(
         &mut self,
@@ -216,11 +256,11 @@ impl<'a, H: Scalar, D: AmgKernels<H>> Builder<'a, H, D> {
     }
 
     /// Adds a level that the device has set up; returns the matrix of the next one and its nodes. Collective.
-    pub fn add<A>(
+    pub fn add<A, N>(
         &mut self,
         a: LevelMatrix<H, D>,
-        made: Coarsened<H, D, A>,
-    ) -> Result<(A, Nodes<D>), AmgError> {
+        made: Coarsened<H, D, A, N>,
+    ) -> Result<(A, N), AmgError> {
         let Coarsened { inverse_diagonal, patched, largest, p, r, coarse, halo, parts, nodes } = made;
         if let Some(order) = &parts.order {
             self.reorder(Arc::clone(&order.order))?;

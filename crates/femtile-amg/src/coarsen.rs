@@ -30,7 +30,7 @@ use crate::{AmgError, check};
 
 /// If the next level would have more than this share of the rows, a smaller threshold of strong connections
 /// is tried. This happens if neighbours are strongly connected along thin directions only.
-const STALLED: f64 = 0.5;
+pub(crate) const STALLED: f64 = 0.5;
 /// These factors of the threshold are tried one after the other.
 const WEAKENED: [f64; 4] = [0.25, 0.0625, 0.015_625, 0.0];
 /// Diagonal entries up to this share of the sizes of their terms are rounding, in double and in single precision.
@@ -274,8 +274,7 @@ impl<H: Scalar, D: AmgKernels<H>> Builder<'_, H, D> {
     /// # Errors
     /// [`AmgError::Resolution`] in single precision, which cannot tell such a row from one of little energy.
     fn isolate_null_rows(&mut self, matrix: &mut RankMatrix<H>) -> Result<(), AmgError> {
-        let is_single = H::EPSILON.to_f64() > 1e-10;
-        let (terms, tolerance) = (self.terms.take(), NO_ENERGY[usize::from(is_single)]);
+        let (terms, tolerance) = (self.terms.take(), energy_rounding::<H>());
         let a = &matrix.rows;
         let is_null = |row: usize| {
             let own = check::diagonal_entry(a, row);
@@ -290,7 +289,7 @@ impl<H: Scalar, D: AmgKernels<H>> Builder<'_, H, D> {
         if n_null == 0 {
             return Ok(());
         }
-        if is_single {
+        if is_single::<H>() {
             return Err(AmgError::Resolution { n_rows, n_lost: n_null });
         }
         self.n_zero += n_null;
@@ -387,6 +386,15 @@ impl<H: Scalar, D: AmgKernels<H>> Builder<'_, H, D> {
         self.open = Some(OpenLevel { a, relaxation, prolongation: p, restriction: r, halo });
         Ok((next, coarse))
     }
+}
+
+fn is_single<H: Scalar>() -> bool {
+    H::EPSILON.to_f64() > 1e-10
+}
+
+/// Returns the share of the sizes of its terms up to which a diagonal entry is rounding.
+pub(crate) fn energy_rounding<H: Scalar>() -> f64 {
+    NO_ENERGY[usize::from(is_single::<H>())]
 }
 
 /// Returns the sum of the sizes of all terms of each diagonal entry of the next matrix, from the restriction to its rows and

@@ -51,7 +51,7 @@ impl<D: Device> DeviceAggregates<D> {
 
 /// A level set up by a device: its smoother and the next level, whose matrix is on the host if it is divided among ranks.
 #[derive(Debug)]
-pub struct Coarsened<H: Scalar, D: Device, A = Csr<H, D>> {
+pub struct Coarsened<H: Scalar, D: Device, A = Csr<H, D>, N = Nodes<D>> {
     /// The reciprocals of the diagonal, raised if necessary.
     pub inverse_diagonal: Buffer<H, D>,
     /// With patch smoothers; the rows of P are in the order of the patches then.
@@ -68,8 +68,9 @@ pub struct Coarsened<H: Scalar, D: Device, A = Csr<H, D>> {
     pub halo: Option<Halo>,
     /// The nodes of the next level.
     pub parts: DeviceAggregates<D>,
-    /// Weights and marks of these nodes.
-    pub nodes: Nodes<D>,
+    /// Weights and marks of these nodes; the vectors of the near-nullspace if there are several, as [`Amg::new`](crate::Amg::new)
+    /// takes them.
+    pub nodes: N,
 }
 
 /// The nodes of a level below the finest one.
@@ -186,6 +187,29 @@ pub trait AmgKernels<H: Scalar>:
         _config: &AmgConfig,
         _by: Grouping<'_, Self>,
     ) -> Result<Option<Coarsened<H, Self>>, LinalgError> {
+        Ok(None)
+    }
+
+    /// As [`AmgKernels::amg_coarsen`] with several vectors as near-nullspace; `of_nodes` are these, row by row, and the number of
+    /// rows of a node.
+    ///
+    /// # Cost
+    /// Some fifteen passes over the non-zeros, and the Galerkin product; the near-nullspace and its orthonormalization on the host.
+    #[allow(clippy::type_complexity)]
+    fn amg_coarsen_nodes(
+        &self,
+        _a: &Csr<H, Self>,
+        _of_nodes: (&[f64], usize),
+        _thresholds: [f64; 2],
+        _config: &AmgConfig,
+        _by: Grouping<'_, Self>,
+    ) -> Result<Option<Coarsened<H, Self, Csr<H, Self>, Vec<f64>>>, LinalgError> {
+        Ok(None)
+    }
+
+    /// Returns whether absolute sums of rows are so much larger than those of the matrix scaled to a diagonal of ones that it is
+    /// to be scaled before levels with several vectors are set up. None on devices that leave the set-up to the host.
+    fn amg_is_lopsided(&self, _a: &Csr<H, Self>) -> Result<Option<bool>, LinalgError> {
         Ok(None)
     }
 

@@ -122,18 +122,32 @@ impl<H: Scalar, D: AmgKernels<H>> Levels<H, D> {
         (known, finds): (Known<'_, D>, bool),
     ) -> Result<Option<Self>, AmgError> {
         let is_grouped_on_host = matches!(known.groups.first(), Some(Groups::OnHost(_)));
-        let is_plain = near_nullspace.is_none()
-            && !is_grouped_on_host
-            && config.block_size == 1
-            && !matches!(config.smoother, Smoother::GaussSeidel { .. });
+        let may_be_there = !is_grouped_on_host && !matches!(config.smoother, Smoother::GaussSeidel { .. });
+        let is_plain = near_nullspace.is_none() && config.block_size == 1;
         let mut builder = Builder::new(device, config, known);
         builder.rescaling[0] = finds;
         let coarsest = device.with_reserved_bytes(memory_limit::vectors::<T, H>(a.n_rows()), || {
-            let (rows, vectors) = match if is_plain { builder.on_device(a)? } else { None } {
-                Some(rest) => rest,
-                None if builder.rescaling[1] => return Ok(None),
-                None => {
+            let made = match may_be_there {
+                true if is_plain => builder.on_device(a)?.ok_or(None),
+                true => {
                     let vectors = near_nullspace_of(a.n_rows(), near_nullspace, config)?;
+                    config.check_nodes(vectors.n_vectors)?;
+                    if vectors.n_vectors > 1 {
+                        builder.nodes_on_device(a, vectors)?.map_err(Some)
+                    } else {
+                        Err(Some(vectors))
+                    }
+                }
+                false => Err(None),
+            };
+            let (rows, vectors) = match made {
+                Ok(rest) => rest,
+                Err(_) if builder.rescaling[1] => return Ok(None),
+                Err(vectors) => {
+                    let vectors = match vectors {
+                        Some(vectors) => vectors,
+                        None => near_nullspace_of(a.n_rows(), near_nullspace, config)?,
+                    };
                     config.check_nodes(vectors.n_vectors)?;
                     let rows = builder.take(a)?;
                     let is_bad = || is_badly_scaled(&rows, vectors.n_vectors, config.block_size);

@@ -29,7 +29,7 @@
 //! ```
 //!
 //! A hierarchy is set up by threads on the host (`setup/`). A GPU sets up levels of more than 1,500 rows or 20,000
-//! non-zeros with one row per node and a constant near-nullspace (`cuda/setup/`). `AmgKernels::amg_coarsen` returns
+//! non-zeros (`cuda/setup/`), of constants and of several vectors. `AmgKernels::amg_coarsen` returns
 //! the reason if the GPU leaves a level to the host. Both build the same prolongator from the same aggregates, but
 //! they aggregate in different orders.
 //!

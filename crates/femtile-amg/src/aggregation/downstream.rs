@@ -16,8 +16,7 @@ const ROUNDED: f64 = 1e-9;
 /// those with the least weight left upstream, in classes of 1/62 of the diagonal entry, the first that has come into its class.
 /// So cycles of the flow are cut where they are weakest, and a symmetric matrix keeps its order.
 ///
-/// Sizes of entries decide, not the skew part $a_{ij} - a_{ji}$: with streamline diffusion in a recirculating flow
-/// incomplete factors in that order need up to twice the iterations, but about half as many where the flow passes through.
+/// Sizes of entries decide. The skew part $a_{ij} - a_{ji}$ in their place takes about as many iterations.
 ///
 /// # Cost
 /// Two passes over the matrix; a row enters the queue of a class when its weight changes class.

@@ -21,6 +21,7 @@ use crate::kernels::{AmgKernels, Coarsened, Grouping, Nodes, Tail};
 use crate::patches;
 use crate::setup::rank_matrix::RankMatrix;
 use crate::setup::rows::to_unit;
+use setup::nodes::CoarsenedNodes;
 
 static COPIES: Program = Program { name: "copies", source: include_str!("copies.cu"), headers: &[] };
 const THREADS: u32 = 256;
@@ -31,8 +32,8 @@ fn program<H: Scalar, T: Scalar>() -> Specialisation {
     COPIES.of::<H>().define("FEMTILE_FROM", T::C_NAME)
 }
 
-/// Returns the programs of a hierarchy with levels in precision H for a matrix in precision T of fewer than 2³² non-zeros,
-/// whose rows are nodes: of its setup and of its cycle with polynomial smoothers, those needed first first.
+/// Returns the programs of a hierarchy with levels in precision H for a matrix in precision T of fewer than 2³² non-zeros:
+/// of its setup and of its cycle with polynomial smoothers, those needed first first.
 pub fn programs<T: Scalar, H: Scalar>(config: &AmgConfig) -> Vec<Specialisation> {
     // Numbers of 32 bits are copied in any precision.
     let copies = vec![program::<H, T>(), program::<f32, f32>()];
@@ -40,7 +41,7 @@ pub fn programs<T: Scalar, H: Scalar>(config: &AmgConfig) -> Vec<Specialisation>
         vec![ell_warp::cuda_conversion(), polynomial::cuda_program::<H>(), vector::cuda_conversion::<H, H>()];
     let hooks = [CudaHook::none()].into_iter().chain(product_hooks());
     let products = hooks.map(|hook| csr::cuda_program::<H>(&hook)).collect();
-    [copies, setup::programs::<H>(), of_levels, products, cycle::programs::<H>(config)].concat()
+    [copies, setup::programs::<H>(config), of_levels, products, cycle::programs::<H>(config)].concat()
 }
 
 /// The programs of this crate, for checks that compile all of them.
@@ -129,6 +130,30 @@ impl<H: Scalar> AmgKernels<H> for Cuda {
             need("graph", a.n_rows(), graph.n_nodes())?;
         }
         setup::coarsen((a, nodes), thresholds, config, &by)
+    }
+
+    fn amg_coarsen_nodes(
+        &self,
+        a: &Csr<H, Self>,
+        (b, block): (&[f64], usize),
+        thresholds: [f64; 2],
+        config: &AmgConfig,
+        by: Grouping<'_, Self>,
+    ) -> Result<Option<CoarsenedNodes<H>>, LinalgError> {
+        let n = a.n_rows();
+        need("columns", n, a.n_cols())?;
+        need("block", 0, n % block.max(1))?;
+        need("near_nullspace", n * (b.len() / n.max(1)), b.len())?;
+        let is_for_host = config.smoother.has_patches() || b.is_empty() || block == 0;
+        if is_for_host || matches!(by, Grouping::Graph(_)) {
+            return Ok(None);
+        }
+        setup::nodes::coarsen(a, (b, block), thresholds, config, &by)
+    }
+
+    fn amg_is_lopsided(&self, a: &Csr<H, Self>) -> Result<Option<bool>, LinalgError> {
+        need("columns", a.n_rows(), a.n_cols())?;
+        setup::nodes::is_lopsided(a)
     }
 
     fn amg_coarsen_on_ranks(

@@ -1,6 +1,7 @@
 //! The null space of a matrix among the vectors of a near-nullspace, part by part.
 
 use femtile_device::{Device, Scalar};
+use femtile_linalg::eigen::{Dense, symmetric_eigen};
 use femtile_sparse::csr::Csr;
 
 use super::rows::{RowAccess, Rows};
@@ -10,8 +11,6 @@ use crate::{AmgConfig, AmgError};
 
 /// The share of a vector that must remain after orthogonalization for it to be independent.
 const INDEPENDENT: f64 = 1e-8;
-/// Sweeps of Jacobi's method for eigenvalues, far more than it needs.
-const SWEEPS: usize = 50;
 
 /// Row by row, a matrix maps a vector to zero that sums to at most this share of the sizes of the terms.
 const NULL: f64 = 1e-11;
@@ -129,12 +128,13 @@ fn of_part<T: Scalar>(
         _ => {
             let products: Vec<_> = basis.iter().map(|q| product(q)).collect();
             let dot = |q: &[f64], aq: &[[f64; 2]]| q.iter().zip(aq).map(|(q, aq)| q * aq[0]).sum();
-            let energies = basis.iter().flat_map(|q| products.iter().map(|aq| dot(q, aq))).collect();
-            let combine = |factors: Vec<f64>| {
-                let of_row = |i: usize| basis.iter().zip(&factors).map(|(q, factor)| factor * q[i]).sum();
+            let n = basis.len();
+            let (_, vectors) = symmetric_eigen(&Dense::of([n, n], |i, j| dot(&basis[i], &products[j])));
+            let combine = |v: usize| {
+                let of_row = |i: usize| basis.iter().enumerate().map(|(j, q)| vectors[(j, v)] * q[i]).sum();
                 (0..rows.len()).map(of_row).collect::<Vec<f64>>()
             };
-            eigenvectors(energies).into_iter().map(combine).collect()
+            (0..n).map(combine).collect()
         }
     };
     combinations.into_iter().take_while(|v| is_null(v)).collect()
@@ -159,38 +159,4 @@ pub(crate) fn orthonormal(vectors: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
         }
     }
     basis
-}
-
-/// Returns the eigenvectors of a symmetric matrix, by ascending eigenvalues.
-///
-/// # Source
-/// Jacobi's method: `[golub2013]`, section 8.5.
-fn eigenvectors(mut a: Vec<f64>) -> Vec<Vec<f64>> {
-    let n = a.len().isqrt();
-    let mut v: Vec<f64> = (0..n * n).map(|at| if at / n == at % n { 1.0 } else { 0.0 }).collect();
-    let rotate = |m: &mut [f64], (i, j): (usize, usize), (c, s): (f64, f64)| {
-        let (x, y) = (m[i], m[j]);
-        (m[i], m[j]) = (c * x - s * y, s * x + c * y);
-    };
-    for _ in 0..SWEEPS {
-        let aside: f64 = (0..n * n).filter(|at| at / n != at % n).map(|at| a[at] * a[at]).sum();
-        if aside == 0.0 {
-            break;
-        }
-        for (p, q) in (0..n).flat_map(|p| (p + 1..n).map(move |q| (p, q))) {
-            if a[n * p + q] == 0.0 {
-                continue;
-            }
-            let theta = (a[n * q + q] - a[n * p + p]) / (2.0 * a[n * p + q]);
-            let t = theta.signum() / (theta.abs() + theta.hypot(1.0));
-            let c = t.hypot(1.0).recip();
-            let turn = (c, t * c);
-            (0..n).for_each(|i| rotate(&mut a, (n * i + p, n * i + q), turn));
-            (0..n).for_each(|i| rotate(&mut a, (n * p + i, n * q + i), turn));
-            (0..n).for_each(|i| rotate(&mut v, (n * i + p, n * i + q), turn));
-        }
-    }
-    let mut order: Vec<usize> = (0..n).collect();
-    order.sort_by(|&i, &j| a[n * i + i].total_cmp(&a[n * j + j]));
-    order.into_iter().map(|j| (0..n).map(|i| v[n * i + j]).collect()).collect()
 }

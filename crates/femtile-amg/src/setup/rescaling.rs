@@ -26,7 +26,7 @@ const EVEN: f64 = 1e-4;
 /// obtuse angles beside Dirichlet values.
 const NEGATIVE: f64 = 0.1;
 /// With several vectors, absolute row sums may be this many times those of the matrix scaled to a diagonal of ones.
-const LOPSIDED: f64 = 8.0;
+pub(crate) const LOPSIDED: f64 = 8.0;
 /// Steps of Jacobi's method that make a vector smooth.
 const RELAXED: usize = 10;
 /// The largest ratio of factors, the squares of which single precision still holds.

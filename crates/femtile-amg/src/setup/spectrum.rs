@@ -53,14 +53,11 @@ impl<T: Scalar> Scaling<T> {
         let largest = if diagonal.is_empty() { 0.0 } else { largest_eigenvalue(a, &inverse, STEPS, divide) };
         let sum_of = |row: usize| a.row(row).1.iter().map(|value| value.to_f64().abs()).sum::<f64>();
         let sums = parallel::map(a.n_rows(), PIECE, sum_of);
-        let usual = match block {
-            1 => largest,
-            _ => {
-                let ratios = sums.iter().zip(&inverse).map(|(sum, d)| sum * d.to_f64());
-                largest.max(median(&mut ratios.collect::<Vec<_>>()))
-            }
+        let most = match block {
+            1 => HARMLESS * largest,
+            _ => most(largest, sums.iter().zip(&inverse).map(|(sum, d)| sum * d.to_f64()).collect()),
         };
-        let [largest, most] = maxima(matrix.halo.comm(), [largest, HARMLESS * usual])?;
+        let [largest, most] = maxima(matrix.halo.comm(), [largest, most])?;
         parallel::for_chunks_mut(&mut inverse, PIECE, |begin, inverse| {
             for (inverse, sum) in inverse.iter_mut().zip(&sums[begin..]) {
                 let least = T::from_f64(sum / most);
@@ -71,6 +68,11 @@ impl<T: Scalar> Scaling<T> {
         });
         Ok(Self { inverse_diagonal: inverse, largest, most })
     }
+}
+
+/// Returns [`Scaling::most`] of nodes of several rows, from the ratios of the absolute sums of rows to the diagonal.
+pub(crate) fn most(largest: f64, mut ratios: Vec<f64>) -> f64 {
+    HARMLESS * largest.max(median(&mut ratios))
 }
 
 /// Returns the median, 0 of no values.

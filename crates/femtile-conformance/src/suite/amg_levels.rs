@@ -15,8 +15,8 @@ use super::amg::AmgDevice;
 use super::problems::{CsrArrays, Random, laplacian};
 
 /// Constants of the set-up: Jacobi damping, and the margin of eigenvalues over their estimate.
-const DAMPING: f64 = 1.4;
-const HARMLESS: f64 = 1.25;
+pub(super) const DAMPING: f64 = 1.4;
+pub(super) const HARMLESS: f64 = 1.25;
 
 /// A graph Laplacian on n nodes joined to near ones, some to none, some weakly or hardly; `reach` sets how many neighbours there
 /// are.
@@ -56,7 +56,7 @@ fn problems<T: Scalar>(scope: &Scope) -> Vec<CsrArrays<T>> {
 }
 
 /// A matrix by rows on the host.
-pub(super) struct Rows(Vec<Vec<(usize, f64)>>);
+pub(super) struct Rows(pub Vec<Vec<(usize, f64)>>);
 
 impl Rows {
     pub(super) fn of<T: Scalar, D: Device>(a: &Csr<T, D>) -> Self {
@@ -65,11 +65,11 @@ impl Rows {
         Self((0..host.n_rows()).map(row).collect())
     }
 
-    fn entry(&self, row: usize, column: usize) -> f64 {
+    pub(super) fn entry(&self, row: usize, column: usize) -> f64 {
         self.0[row].iter().find(|(c, _)| *c == column).map_or(0.0, |(_, value)| *value)
     }
 
-    fn diagonal(&self, row: usize) -> f64 {
+    pub(super) fn diagonal(&self, row: usize) -> f64 {
         self.entry(row, row)
     }
 
@@ -128,7 +128,12 @@ fn level<H: Scalar, D: AmgKernels<H>>(
     true
 }
 
-fn groups_are_connected_and_cover<D: Device>(rows: &Rows, parts: &Groups<D>, groups: &[u32], theta: f64) {
+pub(super) fn groups_are_connected_and_cover<D: Device>(
+    rows: &Rows,
+    parts: &Groups<D>,
+    groups: &[u32],
+    theta: f64,
+) {
     let mut members = vec![BTreeSet::new(); parts.n()];
     for (node, &group) in groups.iter().enumerate() {
         let is_alone = rows.strong(node, theta).is_empty();
@@ -227,10 +232,10 @@ fn prolongator_is_the_smoothed_constant<H: Scalar, D: AmgKernels<H>>(
     }
 }
 
-fn transpose_and_product<H: Scalar, D: AmgKernels<H>>(
+pub(super) fn transpose_and_product<H: Scalar, D: AmgKernels<H>, N>(
     rows: &Rows,
     p: &Rows,
-    made: &Coarsened<H, D>,
+    made: &Coarsened<H, D, Csr<H, D>, N>,
     tolerance: f64,
 ) {
     let (r, coarse) = (Rows::of(&made.r), Rows::of(&made.coarse));
@@ -240,7 +245,7 @@ fn transpose_and_product<H: Scalar, D: AmgKernels<H>>(
     for (row, entries) in p.0.iter().enumerate() {
         entries.iter().for_each(|&(column, value)| assert_eq!(r.entry(column, row), value));
     }
-    let mut expected = vec![std::collections::BTreeMap::new(); made.parts.n()];
+    let mut expected = vec![std::collections::BTreeMap::new(); made.p.n_cols()];
     for (row, entries) in rows.0.iter().enumerate() {
         for &(middle, value) in entries {
             for &(i, left) in &p.0[row] {

@@ -119,6 +119,38 @@ pub fn galerkin_supg(cpu: &Cpu, n: usize, flow: Flow, peclet: f64) -> Csr<f64, C
     cube.into_matrix(cpu)
 }
 
+/// Linear elements with streamline diffusion on the six tetrahedra of each cell, whose edges along the axes are a path from its
+/// first corner to its last.
+///
+/// $\tau = (4\, b \cdot G b + (12 D / h^2)^2)^{-1/2}$ with $G = \sum_i \nabla\varphi_i \nabla\varphi_i^\mathsf{T} / 2$.
+pub fn tetrahedra_supg(cpu: &Cpu, n: usize, flow: Flow, peclet: f64) -> Csr<f64, Cpu> {
+    let h = 1.0 / (n - 1) as f64;
+    let (d, mut cube) = (flow.diffusion(h, peclet), Cube::new(n));
+    for path in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
+        let (mut corners, mut slopes) = ([[0; 3]; 4], [[0.0; 3]; 4]);
+        for (k, axis) in path.into_iter().enumerate() {
+            corners[k + 1] = corners[k];
+            corners[k + 1][axis] += 1;
+            slopes[k][axis] -= 1.0 / h;
+            slopes[k + 1][axis] += 1.0 / h;
+        }
+        let centre =
+            [0, 1, 2].map(|axis| corners.iter().map(|corner| corner[axis] as f64 / 4.0).sum::<f64>());
+        for cell in nodes(n - 1) {
+            let b = flow.at([0, 1, 2].map(|axis| (cell[axis] as f64 + centre[axis]) * h));
+            let along = slopes.map(|slope| dot(b, slope));
+            let of_flow = 2.0 * along.iter().map(|along| along * along).sum::<f64>();
+            let tau = (of_flow + (12.0 * d / (h * h)).powi(2)).powf(-0.5);
+            let node = |i: usize| [0, 1, 2].map(|axis| cell[axis] + corners[i][axis]);
+            for (i, j) in (0..16).map(|entry| (entry / 4, entry % 4)) {
+                let term = d * dot(slopes[i], slopes[j]) + (0.25 + tau * along[i]) * along[j];
+                cube.add(node(i), node(j), h / 6.0 * term);
+            }
+        }
+    }
+    cube.into_matrix(cpu)
+}
+
 /// Finite volumes with upwind differences of first order.
 pub fn upwind(cpu: &Cpu, n: usize, flow: Flow, peclet: f64) -> Csr<f64, Cpu> {
     let h = 1.0 / (n - 1) as f64;

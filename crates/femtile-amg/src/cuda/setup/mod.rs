@@ -1,13 +1,15 @@
 //! Setup of a level on a GPU: aggregates, prolongator and Galerkin product.
 //!
 //! The host reads sizes, numbers of undecided nodes, the checks of the matrix, eight numbers of Lanczos' method, and with
-//! patch smoothers the weights and patches of aggregates. Floating-point sums have a fixed order, so levels have the same
+//! patch smoothers the weights and patches of aggregates. For levels whose nodes have several rows it also reads aggregates, sums
+//! of rows and the diagonal, and orthonormalizes the near-nullspace. Floating-point sums have a fixed order, so levels have the same
 //! bits in every run.
 
 pub(crate) mod aggregate;
 pub(crate) mod evolution;
 pub(crate) mod graph;
 mod matrix;
+pub(crate) mod nodes;
 pub(crate) mod product;
 pub(crate) mod prolong;
 pub(super) mod ranks;
@@ -51,10 +53,11 @@ fn lanes_for(n_entries: usize, n_rows: usize) -> usize {
     if n_entries < LONG * n_rows { FEW_LANES } else { MANY_LANES }
 }
 
-/// Returns the programs that set up levels of a matrix with short rows on the finest level, those needed first first.
-pub(super) fn programs<H: Scalar>() -> Vec<Specialisation> {
+/// Returns the programs that set up levels of a matrix with short rows on the finest level, those needed first first; if nodes have
+/// several rows, those for the rigid motions of as many directions.
+pub(super) fn programs<H: Scalar>(config: &AmgConfig) -> Vec<Specialisation> {
     let [few, many] = [FEW_LANES, MANY_LANES].map(|lanes| move |program| by_lanes::<H>(program, lanes));
-    vec![
+    let mut programs = vec![
         few(&matrix::MATRIX),
         evolution::program::<H>(),
         few(&aggregate::AGGREGATE),
@@ -63,23 +66,31 @@ pub(super) fn programs<H: Scalar>() -> Vec<Specialisation> {
         by_lanes::<f32>(&aggregate::AGGREGATE, FEW_LANES),
         scan::cuda_program(),
         prolong::program::<H>(),
-        few(&product::PRODUCT),
-        many(&product::PRODUCT),
+        product::program::<H>(FEW_LANES, 1),
+        product::program::<H>(MANY_LANES, 1),
         many(&matrix::MATRIX),
         many(&aggregate::AGGREGATE),
-    ]
+    ];
+    if config.block_size > 1 {
+        let n_motions = config.block_size * (config.block_size + 1) / 2;
+        let of_lanes = [FEW_LANES, MANY_LANES].map(|lanes| product::program::<H>(lanes, n_motions));
+        programs.extend(of_lanes.into_iter().chain([nodes::program::<H>()]));
+    }
+    programs
 }
 
 /// The programs of this folder, for checks that compile all of them.
 pub(super) fn specialisations() -> Vec<Specialisation> {
     let of_lanes = |lanes: usize| {
-        let programs = [&matrix::MATRIX, &aggregate::AGGREGATE, &product::PRODUCT];
+        let programs = [&matrix::MATRIX, &aggregate::AGGREGATE].into_iter();
+        let products =
+            move |block| [product::program::<f32>(lanes, block), product::program::<f64>(lanes, block)];
         programs
-            .into_iter()
             .flat_map(move |program| [by_lanes::<f32>(program, lanes), by_lanes::<f64>(program, lanes)])
+            .chain([1, 3, 6].into_iter().flat_map(products))
     };
     let of_one = |(program, lanes)| [by_lanes::<f32>(program, lanes), by_lanes::<f64>(program, lanes)];
-    let others = [(&prolong::PROLONG, 32), (&graph::GRAPH, 4), (&ranks::RANKS, 4)];
+    let others = [(&prolong::PROLONG, 32), (&nodes::NODES, 32), (&graph::GRAPH, 4), (&ranks::RANKS, 4)];
     let of_lanes =
         [FEW_LANES, MANY_LANES].into_iter().flat_map(of_lanes).chain(others.into_iter().flat_map(of_one));
     of_lanes.chain(evolution::specialisations()).collect()
@@ -226,8 +237,8 @@ impl<H: Scalar> Numbered<'_, H> {
         let q = prolong::tentative::<H>(&parts, weights, &coarse_weights)?;
         let p = prolong::prolongator(&rows, strong, &parts, &q, weights, largest)?;
         let Some(r) = prolong::transpose(&p)? else { return Ok(None) };
-        let Some(ap) = product::product(rows.a, &p)? else { return Ok(None) };
-        let Some(coarse) = product::product(&r, &ap)? else { return Ok(None) };
+        let Some(ap) = product::product(rows.a, &p, 1)? else { return Ok(None) };
+        let Some(coarse) = product::product(&r, &ap, 1)? else { return Ok(None) };
         let coarse = prolong::sorted(coarse)?;
         let nodes = Nodes { weights: coarse_weights, from_doubtful };
         let (patched, halo) = (None, None);

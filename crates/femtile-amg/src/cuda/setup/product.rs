@@ -1,4 +1,4 @@
-use femtile_device::cuda::{Kernel, Launch, Program, Read, Structure, TABLE_HEADER, Write};
+use femtile_device::cuda::{Kernel, Launch, Program, Read, Specialisation, Structure, TABLE_HEADER, Write};
 use femtile_device::{Buffer, Cuda, Scalar};
 use femtile_linalg::LinalgError;
 use femtile_linalg::vector::scan;
@@ -48,7 +48,13 @@ impl Spread {
     }
 }
 
-/// Computes A B, with the columns of each row in any order; none if a row has too many entries for a table.
+/// Specialises the program for the lanes of a row and blocks of columns.
+pub(super) fn program<H: Scalar>(lanes: usize, block: usize) -> Specialisation {
+    by_lanes::<H>(&PRODUCT, lanes).define("FEMTILE_COLUMNS", block)
+}
+
+/// Computes A B, with the columns of each row in any order; none if a row has too many entries for a table. Rows of B have whole
+/// blocks of `block` columns, the first of which is a multiple of it; so have those of the product.
 ///
 /// # Cost
 /// Reads the rows of B twice for each entry of A, mostly from caches.
@@ -57,6 +63,7 @@ impl Spread {
 pub(crate) fn product<H: Scalar>(
     a: &Csr<H, Cuda>,
     b: &Csr<H, Cuda>,
+    block: usize,
 ) -> Result<Option<Csr<H, Cuda>>, LinalgError> {
     let (Some(left), Some(right)) = (Rows::new(a), Rows::new(b)) else { return Ok(None) };
     let (device, n) = (left.device, left.n());
@@ -66,8 +73,8 @@ pub(crate) fn product<H: Scalar>(
     let kernel = Kernel::<Bound>::new("amg_product_bound");
     let launch = Launch::over(n * lanes, THREADS);
     // SAFETY: columns of A are rows of B.
-    unsafe { device.launch(&by_lanes::<H>(&PRODUCT, lanes), &kernel, launch, arguments) }?;
-    let bound = most.to_host()?[0].min(u32::try_from(b.n_cols()).unwrap_or(u32::MAX));
+    unsafe { device.launch(&program::<H>(lanes, block), &kernel, launch, arguments) }?;
+    let bound = most.to_host()?[0].min(u32::try_from(b.n_cols()).unwrap_or(u32::MAX).div_ceil(block as u32));
     let Some(Spread { lanes: counting, launch, slots }) = Spread::new(device, n, bound, lanes, 4) else {
         return Ok(None);
     };
@@ -77,13 +84,13 @@ pub(crate) fn product<H: Scalar>(
     let arguments = (lengths.write(), longest, offsets, columns, left.structure(), slots as u32);
     let kernel = Kernel::<Count>::new("amg_product_count");
     // SAFETY: as above; a table has more slots than a row has terms, or B has columns.
-    unsafe { device.launch(&by_lanes::<H>(&PRODUCT, counting), &kernel, launch, arguments) }?;
+    unsafe { device.launch(&program::<H>(counting, block), &kernel, launch, arguments) }?;
     let mut total = Buffer::zeros(device, 1)?;
     let starts = scan::starts(device, &lengths, &mut total, 0)?;
     let longest = most.to_host()?[1];
     let total = total.to_host()?[0];
     let Ok(n_entries) = u32::try_from(total) else { return Ok(None) };
-    let bytes = size_of::<u32>() + size_of::<H>();
+    let bytes = size_of::<u32>() + block * size_of::<H>();
     let Some(Spread { lanes: filling, launch, slots }) = Spread::new(device, n, longest, lanes, bytes) else {
         return Ok(None);
     };
@@ -93,7 +100,7 @@ pub(crate) fn product<H: Scalar>(
         (columns.write(), values.write(), starts.read(), left.structure(), right.structure(), slots as u32);
     let kernel = Kernel::<Fill<H>>::new("amg_product_fill");
     // SAFETY: as above; a row has as many entries as were counted, and a table room for more.
-    unsafe { device.launch(&by_lanes::<H>(&PRODUCT, filling), &kernel, launch, arguments) }?;
+    unsafe { device.launch(&program::<H>(filling, block), &kernel, launch, arguments) }?;
     // SAFETY: offsets are running sums and columns those of B; rows are put in order before others see them.
     Ok(Some(unsafe { Csr::from_kernels(b.n_cols(), starts, columns, values) }?))
 }

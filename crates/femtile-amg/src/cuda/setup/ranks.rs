@@ -258,8 +258,8 @@ pub(in crate::cuda) fn galerkin<H: Scalar>(
         return Ok(None);
     }
     let p = stacked(&of_rank, numbers, &more)?;
-    let Some(ap) = product::product(a, &p)? else { return Ok(None) };
+    let Some(ap) = product::product(a, &p, 1)? else { return Ok(None) };
     drop(p);
-    let Some(coarse) = product::product(r, &ap)? else { return Ok(None) };
+    let Some(coarse) = product::product(r, &ap, 1)? else { return Ok(None) };
     prolong::sorted(coarse).map(Some)
 }

@@ -105,8 +105,8 @@ fn induced<H: Scalar>(
     let (offsets, near) = (copy(device, &graph.lists.offsets)?, copy(device, &graph.lists.near)?);
     // SAFETY: offsets are running sums; neighbours of a node are nodes, all different.
     let joined = unsafe { Csr::from_kernels(graph.n, offsets, near, ones) }?;
-    let Some(to_units) = product(&joined, incidence)? else { return Ok(None) };
-    let Some(all) = product(members, &to_units)? else { return Ok(None) };
+    let Some(to_units) = product(&joined, incidence, 1)? else { return Ok(None) };
+    let Some(all) = product(members, &to_units, 1)? else { return Ok(None) };
     let all = sorted(all)?;
     let Offsets::Narrow(offsets) = all.offsets() else { return Ok(None) };
     let lists = Lists { offsets: copy(device, offsets)?, near: copy(device, all.columns())? };
