@@ -13,6 +13,7 @@ use super::CpuOperator;
 use super::basis::{Basis, LANES, Lanes, add_product};
 use super::cells::{CellScratch, Job, Product};
 use super::geometry::slots;
+use super::linear::LinearPair;
 use crate::discrete_form::State;
 use crate::error::OperatorError;
 
@@ -25,6 +26,12 @@ const ENTRIES: usize = 1 << 23;
 /// Rows that a thread fills at a time.
 const ROWS: usize = 1 << 10;
 
+/// Unknowns of a cell up to which the places of its matrix are kept: of more, the matrix takes longer than the search for its places.
+const MOST_PLACED: usize = 16;
+
+/// The place of entries that are nowhere.
+const NOWHERE: u32 = u32::MAX;
+
 /// The sparsity pattern of a discrete form with constraints.
 ///
 /// With constraints $u = C w + g$ the matrix is $C^\mathsf{T} A C$, with one on the diagonal of constrained unknowns, whose
@@ -34,6 +41,8 @@ pub struct Pattern {
     constraints: LinearConstraints,
     pub(crate) offsets: Vec<usize>,
     pub(crate) columns: Vec<u32>,
+    /// The place of each entry of the cell matrices, if they are kept: `[n_cells][n c][n c]`.
+    places: Option<Vec<u32>>,
 }
 
 impl Pattern {
@@ -49,10 +58,11 @@ impl Pattern {
 
     /// Calls a function for each unconstrained unknown that an unknown stands for, with its factor.
     fn expand(&self, unknown: u32, found: &mut dyn FnMut(u32, f64)) {
-        match self.constraints.terms(unknown) {
-            None => found(unknown, 1.0),
-            Some(terms) => terms.iter().for_each(|&(other, factor)| found(other, factor)),
+        if !self.constraints.contains(unknown) {
+            return found(unknown, 1.0);
         }
+        let terms = self.constraints.terms(unknown).unwrap_or_default();
+        terms.iter().for_each(|&(other, factor)| found(other, factor));
     }
 
     /// Returns whether a constrained unknown depends on others.
@@ -64,6 +74,31 @@ impl Pattern {
     pub(crate) fn constrained_diagonal(&self) -> Vec<usize> {
         let constrained = self.constraints.dofs().iter();
         constrained.filter_map(|&unknown| self.place(unknown as usize, unknown)).collect()
+    }
+
+    /// Splits the values into ranges of rows, one for each thread, with nearly equal numbers of the given rows, counted with repetition.
+    fn parts<'v, I: Iterator<Item = u32>>(
+        &self,
+        rows: impl Fn() -> I,
+        values: &'v mut [f64],
+    ) -> Vec<(Range<usize>, &'v mut [f64])> {
+        let (n_threads, n_rows) = (parallel::n_threads(), self.offsets.len() - 1);
+        let mut rows: Vec<u32> = if n_threads == 1 { Vec::new() } else { rows().collect() };
+        parallel::sort(&mut rows);
+        let bound = |thread: usize| match thread {
+            0 => 0,
+            _ if thread == n_threads => n_rows,
+            _ => rows.get(thread * rows.len() / n_threads).map_or(n_rows, |row| *row as usize),
+        };
+        let mut rest = values;
+        let part = |thread: usize| {
+            let rows = bound(thread)..bound(thread + 1);
+            let n_own = self.offsets[rows.end] - self.offsets[rows.start];
+            let (own, others) = std::mem::take(&mut rest).split_at_mut(n_own);
+            rest = others;
+            (rows, own)
+        };
+        (0..n_threads).map(part).collect()
     }
 
     pub(crate) fn place(&self, row: usize, column: u32) -> Option<usize> {
@@ -221,7 +256,7 @@ impl CpuOperator<'_> {
             parallel::for_each_item(parts, 1, |(to, from)| to.copy_from_slice(&from));
             (offsets, columns)
         });
-        Ok(Pattern { constraints: constraints.clone(), offsets, columns })
+        Ok(Pattern { constraints: constraints.clone(), offsets, columns, places: None })
     }
 
     /// Assembles the tangent at a state; the matrix takes the pattern over.
@@ -234,18 +269,69 @@ impl CpuOperator<'_> {
     pub fn assemble(&self, state: &State<'_>, pattern: Pattern) -> Result<Csr<f64, Cpu>, OperatorError> {
         let mut values = zeroed_vec(pattern.n_nonzeros());
         self.refill(state, &pattern, &mut values)?;
-        self.matrix(pattern, values)
+        self.matrix((&pattern.offsets, pattern.columns), values)
     }
 
-    /// Returns the matrix of a pattern with values.
-    pub(crate) fn matrix(&self, pattern: Pattern, values: Vec<f64>) -> Result<Csr<f64, Cpu>, OperatorError> {
-        let narrow: Option<Vec<u32>> = pattern.offsets.iter().map(|&at| u32::try_from(at).ok()).collect();
+    /// Returns a matrix of zeros with a pattern.
+    ///
+    /// # Errors
+    /// Errors of the matrix.
+    pub fn zero_matrix(&self, pattern: &Pattern) -> Result<Csr<f64, Cpu>, OperatorError> {
+        let values = zeroed_vec(pattern.n_nonzeros());
+        self.matrix((&pattern.offsets, pattern.columns.clone()), values)
+    }
+
+    /// Returns the matrix of offsets and columns with values.
+    pub(crate) fn matrix(
+        &self,
+        (offsets, columns): (&[usize], Vec<u32>),
+        values: Vec<f64>,
+    ) -> Result<Csr<f64, Cpu>, OperatorError> {
+        let narrow: Option<Vec<u32>> = offsets.iter().map(|&at| u32::try_from(at).ok()).collect();
         let offsets = match narrow {
             Some(offsets) => HostOffsets::Narrow(offsets),
-            None => HostOffsets::Wide(pattern.offsets.iter().map(|&at| at as u64).collect()),
+            None => HostOffsets::Wide(offsets.iter().map(|&at| at as u64).collect()),
         };
-        let n = self.discrete.n_unknowns();
-        Ok(Csr::from_parts(&self.cpu, n, offsets, pattern.columns, values)?)
+        Ok(Csr::from_parts(&self.cpu, self.discrete.n_unknowns(), offsets, columns, values)?)
+    }
+
+    /// Keeps the place of each entry of the cell matrices in a pattern, so that refills need no search; not where cells have many
+    /// unknowns or constraints combine unknowns.
+    ///
+    /// # Cost
+    /// $4 n^2 c^2$ bytes per cell for n shape functions and c components.
+    pub fn keep_places(&self, pattern: &mut Pattern) {
+        let size = self.basis.n * self.discrete.form().n_components();
+        let is_small = u32::try_from(pattern.n_nonzeros()).is_ok_and(|n| n < NOWHERE);
+        if size > MOST_PLACED || !is_small || pattern.combines_unknowns() {
+            return;
+        }
+        let mut places = zeroed_vec(self.discrete.space().n_cells() * size * size);
+        self.cpu.install(|| {
+            parallel::for_chunks_mut(&mut places, LANES * size * size, |begin, places| {
+                for (i, places) in places.chunks_exact_mut(size * size).enumerate() {
+                    self.find_cell_places(begin / (size * size) + i, pattern, places);
+                }
+            });
+        });
+        pattern.places = Some(places);
+    }
+
+    /// Finds the places of the matrix of a cell, in a pattern whose constraints combine no unknowns.
+    fn find_cell_places(&self, cell: usize, pattern: &Pattern, places: &mut [u32]) {
+        let size = self.basis.n * self.discrete.form().n_components();
+        places.fill(NOWHERE);
+        let unknowns = self.expanded(cell, pattern);
+        let mut own = Vec::new();
+        for row in &unknowns {
+            let range = pattern.offsets[row.unknown as usize]..pattern.offsets[row.unknown as usize + 1];
+            find_places(&unknowns, &pattern.columns[range.clone()], &mut own);
+            for (column, &place) in unknowns.iter().zip(&own) {
+                if place < range.len() {
+                    places[row.local * size + column.local] = (range.start + place) as u32;
+                }
+            }
+        }
     }
 
     /// Computes the values of the matrix for a pattern.
@@ -277,6 +363,13 @@ impl CpuOperator<'_> {
         let (found, expected) = (pattern.offsets.len() - 1, self.discrete.n_unknowns());
         if found != expected {
             return Err(OperatorError::Length { field: "pattern", found, expected });
+        }
+        if let Some(places) = &pattern.places {
+            let size = self.basis.n * self.discrete.form().n_components();
+            let (found, expected) = (places.len(), self.discrete.space().n_cells() * size * size);
+            if found != expected {
+                return Err(OperatorError::Length { field: "places of the pattern", found, expected });
+            }
         }
         let (found, expected) = (values.len(), pattern.n_nonzeros());
         match found == expected {
@@ -352,43 +445,70 @@ impl CpuOperator<'_> {
     }
 
     fn add_cells(&self, integrand: &Integrand, state: &State<'_>, pattern: &Pattern, values: &mut [f64]) {
+        self.for_cell_matrices(integrand, state, |first, matrices| match &pattern.places {
+            Some(places) => self.add_at_places((first, matrices), (pattern, places), values),
+            None => self.add_by_search((first, matrices), pattern, values),
+        });
+    }
+
+    /// Adds the matrices of cells from the first one on at the places that a pattern keeps.
+    fn add_at_places(
+        &self,
+        (first, matrices): (usize, &[f64]),
+        (pattern, places): (&Pattern, &[u32]),
+        values: &mut [f64],
+    ) {
         let size = self.basis.n * self.discrete.form().n_components();
-        self.for_cell_matrices(integrand, state, |first, matrices| {
-            let n_cells = matrices.len() / (size * size);
-            let expanded = parallel::map(n_cells, LANES, |i| self.expanded(first + i, pattern));
-            // Each thread adds to rows of its own, in the order of the cells.
-            let mut rest = &mut *values;
-            let mut parts = Vec::new();
-            for rows in shares(&expanded, pattern.offsets.len() - 1) {
-                let (own, others) =
-                    rest.split_at_mut(pattern.offsets[rows.end] - pattern.offsets[rows.start]);
-                rest = others;
-                parts.push((rows, own));
-            }
-            parallel::for_each_item(parts, 1, |(rows, values)| {
-                let mut places = Vec::new();
-                for (unknowns, matrix) in expanded.iter().zip(matrices.chunks_exact(size * size)) {
-                    let mut last: &[u32] = &[];
-                    for row in unknowns.iter().filter(|row| rows.contains(&(row.unknown as usize))) {
-                        let range =
-                            pattern.offsets[row.unknown as usize]..pattern.offsets[row.unknown as usize + 1];
-                        let columns = &pattern.columns[range.clone()];
-                        let begin = range.start - pattern.offsets[rows.start];
-                        let entries = &matrix[row.local * size..(row.local + 1) * size];
-                        // Rows of one degree of freedom have the same columns.
-                        if columns != last {
-                            find_places(unknowns, columns, &mut places);
-                            last = columns;
-                        }
-                        let values = &mut values[begin..begin + columns.len()];
-                        for (column, &place) in unknowns.iter().zip(&places) {
-                            if let Some(value) = values.get_mut(place) {
-                                *value += row.factor * column.factor * entries[column.local];
-                            }
+        let (entries, n_cells) = (size * size, matrices.len() / (size * size));
+        let places = &places[first * entries..][..matrices.len()];
+        let row = |cell: usize, local: usize| self.unknown(first + cell, local);
+        let all = || (0..n_cells).flat_map(|cell| (0..size).map(move |local| row(cell, local) as u32));
+        parallel::for_each_item(pattern.parts(all, values), 1, |(rows, values)| {
+            let begin = pattern.offsets[rows.start];
+            for (cell, (matrix, places)) in
+                matrices.chunks_exact(entries).zip(places.chunks_exact(entries)).enumerate()
+            {
+                let of_rows = matrix.chunks_exact(size).zip(places.chunks_exact(size)).enumerate();
+                for (_, (entries, places)) in of_rows.filter(|(local, _)| rows.contains(&row(cell, *local))) {
+                    for (entry, &place) in entries.iter().zip(places) {
+                        if let Some(value) = values.get_mut((place as usize).wrapping_sub(begin)) {
+                            *value += entry;
                         }
                     }
                 }
-            });
+            }
+        });
+    }
+
+    /// Adds the matrices of cells from the first one on, with constraints that may combine unknowns.
+    fn add_by_search(&self, (first, matrices): (usize, &[f64]), pattern: &Pattern, values: &mut [f64]) {
+        let size = self.basis.n * self.discrete.form().n_components();
+        let n_cells = matrices.len() / (size * size);
+        let expanded = parallel::map(n_cells, LANES, |i| self.expanded(first + i, pattern));
+        let all = || expanded.iter().flatten().map(|row| row.unknown);
+        parallel::for_each_item(pattern.parts(all, values), 1, |(rows, values)| {
+            let mut places = Vec::new();
+            for (unknowns, matrix) in expanded.iter().zip(matrices.chunks_exact(size * size)) {
+                let mut last: &[u32] = &[];
+                for row in unknowns.iter().filter(|row| rows.contains(&(row.unknown as usize))) {
+                    let range =
+                        pattern.offsets[row.unknown as usize]..pattern.offsets[row.unknown as usize + 1];
+                    let columns = &pattern.columns[range.clone()];
+                    let begin = range.start - pattern.offsets[rows.start];
+                    let entries = &matrix[row.local * size..(row.local + 1) * size];
+                    // Rows of one degree of freedom have the same columns.
+                    if columns != last {
+                        find_places(unknowns, columns, &mut places);
+                        last = columns;
+                    }
+                    let values = &mut values[begin..begin + columns.len()];
+                    for (column, &place) in unknowns.iter().zip(&places) {
+                        if let Some(value) = values.get_mut(place) {
+                            *value += row.factor * column.factor * entries[column.local];
+                        }
+                    }
+                }
+            }
         });
     }
 
@@ -438,22 +558,6 @@ impl CpuOperator<'_> {
             found(first, matrices);
         }
     }
-}
-
-/// Divides the rows among the threads so that each has as many rows of the cells.
-fn shares(expanded: &[Vec<LocalUnknown>], n_rows: usize) -> Vec<Range<usize>> {
-    let n_threads = parallel::n_threads();
-    let mut rows: Vec<u32> = match n_threads {
-        ..=1 => Vec::new(),
-        _ => expanded.iter().flatten().map(|row| row.unknown).collect(),
-    };
-    parallel::sort(&mut rows);
-    let bound = |thread: usize| match thread {
-        0 => 0,
-        _ if thread == n_threads => n_rows,
-        _ => rows.get(thread * rows.len() / n_threads).map_or(n_rows, |row| *row as usize),
-    };
-    (0..n_threads).map(|thread| bound(thread)..bound(thread + 1)).collect()
 }
 
 /// Finds the places of unknowns among columns, both ascending; those that are missing have the number of columns.
@@ -511,6 +615,14 @@ impl Job<'_, '_> {
         products.resize(n_q * (1 + d) * n, [0.0; LANES]);
         for test in 0..n_components {
             for trial in if is_symmetric { test } else { 0 }..n_components {
+                if n == 1 + d {
+                    let of = LinearPair { list, entries, pair: [test, trial], is_symmetric };
+                    match d {
+                        2 => self.matrix_of_linear::<2, 3>(batch, of, matrix),
+                        _ => self.matrix_of_linear::<3, 4>(batch, of, matrix),
+                    }
+                    continue;
+                }
                 block.fill([0.0; LANES]);
                 // Whether the value and the derivatives of the test function meet those of the trial function.
                 let mut has = [[false; 2]; 2];

@@ -42,10 +42,19 @@ impl Geometry {
         let (n_q, n_batches) = (basis.n_q, space.n_cells().div_ceil(LANES));
         let n_points = if is_affine { 1 } else { n_q };
         let mapping = space.mapping(&basis.rule.points);
-        let batches = parallel::try_map_with(n_batches, PointMap::default, |map, batch| {
-            let mut inverses = vec![[0.0; LANES]; n_points * d * d];
-            let mut weights = vec![[0.0; LANES]; n_q];
-            let mut points = vec![[0.0; LANES]; if needs_points { 3 * n_q } else { 0 }];
+        let mut all = Self {
+            dimension: d,
+            n_points,
+            n_q,
+            inverses: vec![[0.0; LANES]; n_batches * n_points * d * d],
+            weights: vec![[0.0; LANES]; n_batches * n_q],
+            points: vec![[0.0; LANES]; if needs_points { n_batches * 3 * n_q } else { 0 }],
+        };
+        let mut points = all.points.chunks_exact_mut(3 * n_q);
+        let batches = all.inverses.chunks_exact_mut(n_points * d * d).zip(all.weights.chunks_exact_mut(n_q));
+        let batches: Vec<_> = batches.map(|of| (of, points.next().unwrap_or_default())).enumerate().collect();
+        parallel::try_for_each_item_with(batches, PointMap::default, |map, (batch, of_batch)| {
+            let ((inverses, weights), points) = of_batch;
             for lane in 0..LANES {
                 // Lanes without a cell repeat the last one with weight zero.
                 let position = (batch * LANES + lane).min(space.n_cells() - 1);
@@ -69,21 +78,8 @@ impl Geometry {
                     }
                 }
             }
-            Ok::<_, OperatorError>((inverses, weights, points))
+            Ok::<_, OperatorError>(())
         })?;
-        let mut all = Self {
-            dimension: d,
-            n_points,
-            n_q,
-            inverses: Vec::with_capacity(n_batches * n_points * d * d),
-            weights: Vec::with_capacity(n_batches * n_q),
-            points: Vec::new(),
-        };
-        for (inverses, weights, points) in batches {
-            all.inverses.extend(inverses);
-            all.weights.extend(weights);
-            all.points.extend(points);
-        }
         Ok(all)
     }
 
@@ -116,6 +112,22 @@ impl Geometry {
 }
 
 impl BatchGeometry<'_> {
+    /// Returns the gradients of the shape functions of linear simplices, which are the barycentric coordinates.
+    #[inline(always)]
+    pub fn gradients_of_linear<const D: usize, const N: usize>(&self) -> [[Lanes; N]; D] {
+        let mut gradients = [[[0.0; LANES]; N]; D];
+        for i in 0..D {
+            for a in 0..D {
+                let inverse = &self.inverses[a * D + i];
+                gradients[i][1 + a] = *inverse;
+                for lane in 0..LANES {
+                    gradients[i][0][lane] -= inverse[lane];
+                }
+            }
+        }
+        gradients
+    }
+
     /// Turns derivatives along the axes of the reference cell into those in space.
     ///
     /// # Shapes
@@ -202,7 +214,7 @@ impl BatchGeometry<'_> {
 
 /// Multiplies values lane by lane.
 #[inline(always)]
-fn multiply(values: &mut Lanes, factors: &Lanes) {
+pub(super) fn multiply(values: &mut Lanes, factors: &Lanes) {
     for lane in 0..LANES {
         values[lane] *= factors[lane];
     }

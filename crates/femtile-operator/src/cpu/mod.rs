@@ -10,6 +10,7 @@ mod assembly;
 mod basis;
 mod cells;
 mod geometry;
+mod linear;
 mod metric;
 
 use std::sync::{Mutex, PoisonError, TryLockError};

@@ -591,8 +591,7 @@ impl<'o, 'a> CudaForm<'o, 'a> {
     /// [`OperatorError::Mismatch`] for constraints that combine unknowns; errors of the device.
     pub fn matrix(&self, pattern: &Pattern) -> Result<CudaFormMatrix, OperatorError> {
         refuse_combinations(pattern)?;
-        let zeros = zeroed_vec(pattern.n_nonzeros());
-        let matrix = self.operator.matrix(pattern.clone(), zeros)?.copy_to(&self.device)?;
+        let matrix = self.operator.zero_matrix(pattern)?.copy_to(&self.device)?;
         let constrained: Vec<u64> =
             pattern.constrained_diagonal().into_iter().map(|place| place as u64).collect();
         let ones = vec![1.0; constrained.len()];
@@ -746,7 +745,7 @@ impl CpuOperator<'_> {
     ) -> Result<Csr<f64, Cpu>, OperatorError> {
         let mut values = zeroed_vec(pattern.n_nonzeros());
         self.refill_on(device, state, &pattern, &mut values)?;
-        self.matrix(pattern, values)
+        self.matrix((&pattern.offsets, pattern.columns), values)
     }
 
     /// Computes the values of the matrix for a pattern with the cells on a GPU; facets are added on the host.

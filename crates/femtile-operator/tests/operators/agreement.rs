@@ -6,7 +6,7 @@ use femtile_form::Equation;
 use femtile_mesh::check::boundary_facets;
 use femtile_mesh::generate::DeformConfig;
 use femtile_mesh::{CellKind, Field};
-use femtile_operator::{CpuOperator, Differentiated, DiscreteForm, State, reference};
+use femtile_operator::{CpuOperator, Differentiated, DiscreteForm, OperatorError, Pattern, State, reference};
 use femtile_space::{LinearConstraints, LinearRelation, Space};
 use proptest::prelude::*;
 
@@ -93,6 +93,35 @@ proptest! {
                 .collect();
             near(&product, &y, 1e-12, "matrix")?;
         }
+    }
+
+    #[test]
+    fn refills_at_kept_places_have_the_same_bits(
+        (_, text) in equation(),
+        kind in proptest::sample::select(KINDS.to_vec()),
+        threads in 1usize..=3,
+        seed in any::<u64>(),
+    ) {
+        let mesh = mesh(kind, [3, 2, 2], None);
+        let boundary = boundary_facets(&mesh);
+        let form = form_of(&text, mesh.dimension(), coefficient(0), &[0]);
+        let space = Space::new(&mesh, 1).unwrap();
+        let discrete = DiscreteForm::new(&space, &form, &boundary).unwrap();
+        let n = discrete.n_unknowns();
+        let relation = |dof| LinearRelation { dof: dof as u32, terms: Vec::new(), constant: 1.0 };
+        let relations: Vec<LinearRelation> = (0..n).filter(|dof| dof % 5 == 1).map(relation).collect();
+        let operator = CpuOperator::new(discrete, &Cpu::new(threads).unwrap()).unwrap();
+        let mut pattern = operator.pattern(&LinearConstraints::new(n, &relations).unwrap()).unwrap();
+        let u = numbers(n, seed);
+        let state = State { u: &u, rate: &u, ..State::default() };
+        let refill = |pattern: &Pattern| {
+            let mut values = vec![f64::NAN; pattern.n_nonzeros()];
+            operator.refill(&state, pattern, &mut values).unwrap();
+            values.into_iter().map(f64::to_bits).collect::<Vec<u64>>()
+        };
+        let searched = refill(&pattern);
+        operator.keep_places(&mut pattern);
+        prop_assert!(refill(&pattern) == searched);
     }
 
     #[test]
@@ -214,4 +243,28 @@ fn products_of_linear_diffusion_follow_time_and_shift() {
             }
         }
     }
+}
+
+#[test]
+fn places_of_another_operator_are_refused() {
+    let equation =
+        Equation::from_toml("own", "unknown = { u = {} }\ncells = { flux = \"grad(u)\" }").unwrap();
+    let form = equation.form(2).build().unwrap();
+    // The same unknowns, but two cells in place of one.
+    let meshes = [CellKind::Quadrilateral, CellKind::Triangle].map(|kind| mesh(kind, [3, 2, 1], None));
+    let boundaries = meshes.each_ref().map(boundary_facets);
+    let spaces = meshes.each_ref().map(|mesh| Space::new(mesh, 1).unwrap());
+    let cpu = Cpu::new(1).unwrap();
+    let [own, other] = [0, 1].map(|i| {
+        CpuOperator::new(DiscreteForm::new(&spaces[i], &form, &boundaries[i]).unwrap(), &cpu).unwrap()
+    });
+    let n = own.discrete().n_unknowns();
+    assert_eq!(n, other.discrete().n_unknowns());
+    let mut pattern = own.pattern(&LinearConstraints::none(n)).unwrap();
+    own.keep_places(&mut pattern);
+    let mut values = vec![0.0; pattern.n_nonzeros()];
+    own.refill(&State::default(), &pattern, &mut values).unwrap();
+    let error = other.refill(&State::default(), &pattern, &mut values).unwrap_err();
+    let expected = OperatorError::Length { field: "places of the pattern", found: 6 * 16, expected: 12 * 9 };
+    assert_eq!(error.to_string(), expected.to_string());
 }
