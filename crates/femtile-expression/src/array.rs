@@ -118,6 +118,8 @@ pub(crate) enum ArrayFunction {
 #[derive(Debug, Clone)]
 pub(crate) struct SpaceDerivative {
     pub dimension: usize,
+    /// In cylindrical axes (r, axis, around) the reciprocal of r: nothing changes around the axis but the direction of r.
+    pub curvature: Option<Id>,
     /// Inputs that change, with their derivatives along each axis.
     pub slopes: Vec<(Id, Vec<Id>)>,
     /// Inputs whose derivatives are not known, with the reason.
@@ -322,6 +324,12 @@ fn gradient(builder: &mut Builder, a: &Array, space: Option<&SpaceDerivative>) -
         Shape::Vector(n) => Shape::Matrix(n, d),
         Shape::Matrix(rows, columns) => Shape::Matrix(rows * columns, d),
     };
+    if let (Shape::Vector(3), Some(curvature)) = (a.shape, space.curvature) {
+        // Around the axis the first and the last axis turn into each other.
+        let [hoop, turn] = [0, 2].map(|i| builder.binary(Binary::Multiply, a.at(i, 0), curvature));
+        ids[8] = builder.binary(Binary::Add, ids[8], hoop);
+        ids[2] = builder.binary(Binary::Subtract, ids[2], turn);
+    }
     Ok(Array::of(shape, ids))
 }
 
@@ -337,9 +345,20 @@ fn divergence(builder: &mut Builder, a: &Array, space: Option<&SpaceDerivative>)
     if columns != d {
         return Err(format!("div takes vectors of {d} entries, one for each axis"));
     }
-    let sums: Vec<Id> = (0..rows)
+    let mut sums: Vec<Id> = (0..rows)
         .map(|row| sum(builder, (0..d).map(|axis| slopes.at(row * columns + axis, axis)).collect()))
         .collect();
+    if let (Shape::Matrix(..), Some(curvature)) = (a.shape, space.and_then(|space| space.curvature)) {
+        let mut add = |row: usize, op, id| {
+            let term = builder.binary(Binary::Multiply, id, curvature);
+            sums[row] = builder.binary(op, sums[row], term);
+        };
+        (0..rows).for_each(|row| add(row, Binary::Add, a.at(row, 0)));
+        if rows == 3 {
+            add(0, Binary::Subtract, a.at(2, 2));
+            add(2, Binary::Add, a.at(0, 2));
+        }
+    }
     Ok(match a.shape {
         Shape::Matrix(rows, _) => Array::of(Shape::Vector(rows), sums),
         _ => Array::number(sums[0]),

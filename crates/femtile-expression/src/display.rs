@@ -1,4 +1,4 @@
-//! Printing a graph as text that parses back to an equal one.
+//! Printing nodes as text that parses back to equal ones.
 
 use std::f64::consts;
 use std::fmt;
@@ -9,8 +9,8 @@ use crate::node::{Binary, Id, Node, Unary, Variable};
 use crate::parser::{MAX_TERMS, PRIMARY};
 
 /// The stack of parts to write.
-enum Pending<'g> {
-    Text(&'g str),
+enum Pending<'t> {
+    Text(&'t str),
     Number(f64),
     Exponent(f64),
     /// A node, in parentheses if it binds less tightly than the number says.
@@ -18,30 +18,51 @@ enum Pending<'g> {
 }
 
 /// Writes the graph as a tree; a shared node is written wherever it is used.
-///
-/// Without recursion, since a chain is as deep as it is long. A graph whose text would hold more operands than the
-/// parser takes (a derivative may, its tree being much larger than its graph) ends in `…`.
 pub(crate) fn write(graph: &Graph, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    let mut pending = vec![Pending::Node(graph.root(), 0)];
+    let label = |id: Id| match graph.nodes()[id as usize] {
+        Node::Variable(Variable::Other(position)) => {
+            graph.others().get(usize::from(position)).map(String::as_str)
+        }
+        _ => None,
+    };
+    write_node(graph.nodes(), graph.root(), &label, f)
+}
+
+/// Writes what a node computes, with the label of each operand that has one in place of what that computes.
+///
+/// Without recursion, since a chain is as deep as it is long. A tree whose text would hold more operands than the
+/// parser takes (a derivative may, its tree being much larger than its graph) ends in `…`.
+pub(crate) fn write_node<'t>(
+    nodes: &[Node],
+    root: Id,
+    label: &dyn Fn(Id) -> Option<&'t str>,
+    out: &mut dyn fmt::Write,
+) -> fmt::Result {
+    let mut pending = vec![Pending::Node(root, 0)];
     let mut n_written = 0;
     while let Some(next) = pending.pop() {
         match next {
-            Pending::Text(text) => f.write_str(text)?,
-            Pending::Number(value) => write_number(value, f)?,
-            Pending::Exponent(exponent) => write!(f, "^{exponent}")?,
+            Pending::Text(text) => out.write_str(text)?,
+            Pending::Number(value) => write_number(value, out)?,
+            Pending::Exponent(exponent) => write!(out, "^{exponent}")?,
             Pending::Node(id, tightness) => {
                 n_written += 1;
                 if n_written > MAX_TERMS {
-                    return f.write_str("…");
+                    return out.write_str("…");
                 }
-                let node = graph.nodes()[id as usize];
+                let node = nodes[id as usize];
+                let is_leaf = matches!(node, Node::Variable(_));
+                if let Some(label) = label(id).filter(|_| id != root || is_leaf) {
+                    out.write_str(label)?;
+                    continue;
+                }
                 let first = pending.len();
                 if precedence(node) < tightness {
                     pending.push(Pending::Text("("));
-                    expand(graph, node, &mut pending);
+                    expand(node, &mut pending);
                     pending.push(Pending::Text(")"));
                 } else {
-                    expand(graph, node, &mut pending);
+                    expand(node, &mut pending);
                 }
                 pending[first..].reverse();
             }
@@ -51,15 +72,11 @@ pub(crate) fn write(graph: &Graph, f: &mut fmt::Formatter<'_>) -> fmt::Result {
 }
 
 /// Pushes the parts of a node in the order in which they are read.
-fn expand<'g>(graph: &'g Graph, node: Node, parts: &mut Vec<Pending<'g>>) {
+fn expand(node: Node, parts: &mut Vec<Pending<'_>>) {
     use Pending::{Exponent, Number, Text};
     match node {
         Node::Constant(bits) => parts.push(Number(bits.value())),
         Node::Truth(value) => parts.push(Text(Meaning::Truth(value).name())),
-        Node::Variable(Variable::Other(position)) => {
-            let name = graph.others().get(usize::from(position)).map(String::as_str);
-            parts.push(Text(name.unwrap_or(Variable::Other(position).name())));
-        }
         Node::Variable(variable) => parts.push(Text(variable.name())),
         Node::Power(base, exponent) => {
             parts
@@ -131,13 +148,17 @@ fn symbol(op: Binary) -> Option<&'static str> {
 }
 
 /// The shortest digits that parse to the same bits, or the name of the constant.
-fn write_number(value: f64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+fn write_number(value: f64, out: &mut dyn fmt::Write) -> fmt::Result {
     let size = value.abs();
     if size == consts::PI || size == consts::E {
         let name = Meaning::Constant(size).name();
-        return write!(f, "{}{name}", if value < 0.0 { "-" } else { "" });
+        return write!(out, "{}{name}", if value < 0.0 { "-" } else { "" });
     }
-    if size != 0.0 && !(1e-4..1e16).contains(&size) { write!(f, "{value:e}") } else { write!(f, "{value}") }
+    if size != 0.0 && !(1e-4..1e16).contains(&size) {
+        write!(out, "{value:e}")
+    } else {
+        write!(out, "{value}")
+    }
 }
 
 fn precedence(node: Node) -> u8 {

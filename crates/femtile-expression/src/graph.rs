@@ -116,6 +116,16 @@ impl Builder {
         self.nodes[id as usize]
     }
 
+    /// Where a node stands, if there is one that is equal.
+    pub(crate) fn find(&self, node: Node) -> Option<Id> {
+        self.ids.get(&node).copied()
+    }
+
+    /// All nodes.
+    pub(crate) fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
     /// The number of nodes.
     pub(crate) fn n_nodes(&self) -> usize {
         self.nodes.len()

@@ -2,7 +2,7 @@
 //!
 //! [`Expression`] is a number that depends on a point and on inputs with names ([`Names`]), [`Condition`] is true or
 //! false at a point, [`Tape`] evaluates an expression for whole arrays of points. [`Program`] computes several outputs of
-//! named inputs, with definitions that they share.
+//! named inputs, with definitions that they share; [`Mathematics`] are its formulas for readers.
 //!
 //! ```text
 //! condition  = conjunction { ("or" | "||") conjunction }
@@ -36,6 +36,7 @@ mod expression;
 mod function;
 mod graph;
 mod lexer;
+mod mathematics;
 mod names;
 mod node;
 mod parser;
@@ -47,6 +48,7 @@ pub use array::{Array, Shape};
 pub use condition::Condition;
 pub use error::ExpressionError;
 pub use expression::Expression;
+pub use mathematics::{Equality, Mathematics, Notation, Symbol};
 pub use names::Names;
 pub use node::Variable;
 pub use program::{Precision, Program, ProgramBuilder, ProgramInput, Split, Value};

@@ -135,6 +135,20 @@ pub(crate) enum Binary {
 }
 
 impl Node {
+    /// Returns whether it computes something.
+    pub(crate) fn is_operation(self) -> bool {
+        !matches!(self, Self::Constant(_) | Self::Truth(_) | Self::Variable(_))
+    }
+
+    /// Returns whether its value is true or false.
+    pub(crate) fn is_condition(self) -> bool {
+        match self {
+            Self::Truth(_) | Self::Unary(Unary::Not, _) => true,
+            Self::Binary(op, ..) => op.is_comparison() || matches!(op, Binary::And | Binary::Or),
+            _ => false,
+        }
+    }
+
     /// The nodes that this one reads, in order.
     pub(crate) fn operands(self) -> impl Iterator<Item = Id> {
         let operands = match self {

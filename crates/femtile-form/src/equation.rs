@@ -342,6 +342,14 @@ impl Equation {
         Ok(Self { energy_key: "functional", ..Self::new(&self.name, text)? })
     }
 
+    /// Gives each unknown a capacity, a formula of the coefficients and of `scalars`, which are further ones, 1 where no value is given.
+    pub fn set_capacity(&mut self, formula: &str, scalars: &[&str]) {
+        let parameter = Parameter { shape: CoefficientShape::Scalar, default: Some(1.0) };
+        self.text.coefficients.extend(scalars.iter().map(|name| ((*name).to_owned(), parameter.clone())));
+        let of_unknown = |name: &String| (name.clone(), formula.to_owned());
+        self.text.cells.capacity = Formulas::ByUnknown(self.text.unknown.keys().map(of_unknown).collect());
+    }
+
     /// Stabilises the convection of each component.
     pub fn set_stabilisation(&mut self, stabilisation: Stabilisation) {
         self.text.cells.stabilise = Some(stabilisation);

@@ -8,10 +8,10 @@ use femtile_mesh::Field;
 
 use crate::class::Storage;
 use crate::coefficient::Coefficient;
-use crate::equation::{CoefficientShape, Equation, Parameter};
+use crate::equation::{CoefficientShape, Components, Equation, Formulas, Parameter, Unknown};
 use crate::error::FormError;
-use crate::formula::{CELL_METRIC, Part, Place, Role, integrand};
-use crate::integrand::{Integrand, Side};
+use crate::formula::{CELL_METRIC, Part, Place, Role, graph};
+use crate::integrand::{Graph, Integrand, Side};
 use crate::recipe::{Bound, Entry, Which};
 
 /// Where an integral is taken.
@@ -148,6 +148,8 @@ pub struct FormBuilder<'a> {
     arguments: Arguments,
     boundary: Vec<(String, Vec<u32>, Arguments)>,
     metric: Option<Arc<Coefficient>>,
+    is_axisymmetric: bool,
+    is_without_capacity: bool,
     pub(crate) exact: Option<Vec<Expression>>,
     parameter: Option<String>,
 }
@@ -161,6 +163,8 @@ impl Equation {
             arguments: BTreeMap::new(),
             boundary: Vec::new(),
             metric: None,
+            is_axisymmetric: false,
+            is_without_capacity: false,
             exact: None,
             parameter: None,
         }
@@ -184,6 +188,27 @@ impl FormBuilder<'_> {
     pub fn with_cell_metric(mut self, metric: Arc<Coefficient>) -> Self {
         self.metric = Some(metric);
         self
+    }
+
+    /// Makes the form one of a body of revolution, of which the plane is a half section: x is the distance from the axis, y runs along
+    /// it. Integrals have the weight 2πx, and space has a third axis in formulas, around the first two: vectors have the entry
+    /// zero there, and `grad(u)` of a vector with a component for each axis of the plane has $u_x/x$.
+    #[must_use]
+    pub fn axisymmetric(mut self, is_axisymmetric: bool) -> Self {
+        self.is_axisymmetric = is_axisymmetric;
+        self
+    }
+
+    /// Leaves the capacity out of [derivations](Self::derivations), as modes have it on their other side.
+    #[must_use]
+    pub fn without_capacity(mut self, is_without_capacity: bool) -> Self {
+        self.is_without_capacity = is_without_capacity;
+        self
+    }
+
+    /// Returns the number of axes of space in formulas.
+    fn n_axes(&self) -> usize {
+        if self.is_axisymmetric { 3 } else { self.dimension }
     }
 
     /// Sets a coefficient to a field of cells by whose values [`Integrand::by_parameter`] differentiates.
@@ -222,7 +247,23 @@ impl FormBuilder<'_> {
     /// [`FormError::Coefficient`] for a coefficient without a value or of a wrong shape, [`FormError::Formula`] for a
     /// formula that cannot be read.
     pub fn build(self) -> Result<Form, FormError> {
+        let compiled =
+            |_: Option<&str>, domain, graph: Graph| Integral { domain, integrand: graph.compile() };
+        let integrals = self.integrals(false, compiled)?;
+        let n_components = self.equation.n_components(self.dimension);
+        Ok(Form { dimension: self.dimension, n_components, integrals })
+    }
+
+    /// Reads all integrals: what is made of each, with its term on the boundary, its domain and its graph.
+    pub(crate) fn integrals<T>(
+        &self,
+        is_symbolic: bool,
+        made: impl Fn(Option<&str>, Domain, Graph) -> T,
+    ) -> Result<Vec<T>, FormError> {
         let text = &self.equation.text;
+        if self.is_axisymmetric {
+            self.check_axes()?;
+        }
         if let Some(name) = self.equation.unused() {
             let message = "no formula uses it; leave it out, or correct the formula".to_owned();
             return Err(FormError::Coefficient { coefficient: name.to_owned(), message });
@@ -231,28 +272,31 @@ impl FormBuilder<'_> {
         if self.equation.needs_cell_metric() {
             own.push(self.cell_metric()?);
         }
-        let integrand = |place: &str, domain: &Domain, coefficients: &[Bound], parts: &[Part<'_>], energy| {
+        let read = |place: &str, domain: &Domain, coefficients: &[Bound], parts: &[Part<'_>], energy| {
             let exact = self.exact.as_deref();
-            let place = Place { name: place.to_owned(), domain, dimension: self.dimension, exact };
-            integrand(self.equation, &place, coefficients, self.parameter.as_deref(), parts, energy)
+            let (dimension, n_axes) = (self.dimension, self.n_axes());
+            let place = Place { name: place.to_owned(), domain, dimension, n_axes, exact, is_symbolic };
+            graph(self.equation, &place, coefficients, self.parameter.as_deref(), parts, energy)
         };
         let cells = &text.cells;
+        let capacity =
+            if is_symbolic && self.is_without_capacity { &Formulas::None } else { &cells.capacity };
         let parts = [
             Part { key: "flux", side: Side::First, role: Role::Flux, formulas: &cells.flux },
             Part { key: "source", side: Side::First, role: Role::Source, formulas: &cells.source },
-            Part { key: "capacity", side: Side::First, role: Role::Capacity, formulas: &cells.capacity },
+            Part { key: "capacity", side: Side::First, role: Role::Capacity, formulas: capacity },
         ];
         let domain = Domain::Cells;
-        let of_cells = integrand("cells", &domain, &own, &parts, cells.energy.as_deref())?;
-        let mut integrals = vec![Integral { domain, integrand: of_cells }];
+        let of_cells = read("cells", &domain, &own, &parts, cells.energy.as_deref())?;
+        let mut integrals = vec![made(None, domain, of_cells)];
         for (term, facets, arguments) in &self.boundary {
             let terms = &text.boundary[term];
             let mut coefficients = own.clone();
             coefficients.extend(self.bound(&terms.coefficients, arguments)?);
             let parts = [Part { key: "flux", side: Side::First, role: Role::Source, formulas: &terms.flux }];
             let domain = Domain::Boundary(facets.clone());
-            let integrand = integrand(&format!("boundary.{term}"), &domain, &coefficients, &parts, None)?;
-            integrals.push(Integral { domain, integrand });
+            let graph = read(&format!("boundary.{term}"), &domain, &coefficients, &parts, None)?;
+            integrals.push(made(Some(term), domain, graph));
         }
         if let Some(terms) = &text.interior {
             let [first, second] = [Side::First, Side::Second];
@@ -263,11 +307,29 @@ impl FormBuilder<'_> {
                 Part { key: "source_other", side: second, role: Role::Source, formulas: &terms.source_other },
             ];
             let domain = Domain::Interior;
-            let integrand = integrand("interior", &domain, &own, &parts, None)?;
-            integrals.push(Integral { domain, integrand });
+            let graph = read("interior", &domain, &own, &parts, None)?;
+            integrals.push(made(None, domain, graph));
         }
-        let n_components = self.equation.n_components(self.dimension);
-        Ok(Form { dimension: self.dimension, n_components, integrals })
+        Ok(integrals)
+    }
+
+    /// Refuses what has no meaning in a body of revolution.
+    fn check_axes(&self) -> Result<(), FormError> {
+        if self.dimension != 2 {
+            let message = "a body of revolution is given by a half section in the plane, and this is space";
+            return Err(self.equation.failure(message.to_owned()));
+        }
+        let is_ambiguous = |unknown: &&Unknown| matches!(unknown.components, Some(Components::Count(3)));
+        match self.equation.text.unknown.iter().find(|(_, unknown)| is_ambiguous(unknown)) {
+            None => Ok(()),
+            Some((name, _)) => {
+                let message = format!(
+                    "unknown: of a body of revolution three components of {name} could be a vector in space or three numbers: take \
+                     \"dimension\" for a vector, or an unknown for each number"
+                );
+                Err(self.equation.failure(message))
+            }
+        }
     }
 
     fn cell_metric(&self) -> Result<Bound, FormError> {
@@ -289,7 +351,7 @@ impl FormBuilder<'_> {
         parameters: &BTreeMap<String, Parameter>,
         arguments: &Arguments,
     ) -> Result<Vec<Bound>, FormError> {
-        let d = self.dimension;
+        let (d, n) = (self.dimension, self.n_axes());
         let bind = |(name, parameter): (&String, &Parameter)| {
             let failure = |message: String| FormError::Coefficient { coefficient: name.clone(), message };
             let argument = match (arguments.get(name), parameter.default) {
@@ -301,29 +363,31 @@ impl FormBuilder<'_> {
                 (None, None) => return Err(failure("it has no value".to_owned())),
             };
             let entry = |coefficient, which| Entry { name: name.clone(), coefficient, which };
-            let (shape, entries) = match (parameter.shape, argument) {
+            let (shape, entries): (_, Vec<Entry>) = match (parameter.shape, argument) {
                 (CoefficientShape::Scalar, Argument::One(value)) if value.is_scalar() => {
                     (Shape::Number, vec![entry(Arc::new(value), Which::Number)])
                 }
                 (CoefficientShape::Tensor, Argument::One(value)) => {
                     let value = Arc::new(value);
-                    let all = (0..d).flat_map(|i| (0..d).map(move |j| Which::Tensor(i, j)));
-                    (Shape::Matrix(d, d), all.map(|which| entry(value.clone(), which)).collect())
+                    let all = (0..n).flat_map(|i| (0..n).map(move |j| Which::Tensor(i, j)));
+                    (Shape::Matrix(n, n), all.map(|which| entry(value.clone(), which)).collect())
                 }
                 (CoefficientShape::Vector, Argument::Vector(values)) => {
                     if !(d..=3).contains(&values.len()) || !values.iter().all(Coefficient::is_scalar) {
                         return Err(failure(format!("a vector needs {d} scalars")));
                     }
-                    let entries = values.into_iter().take(d);
+                    let entries = values.into_iter().chain(std::iter::repeat(0.0.into())).take(n);
                     let entries = entries.map(|value| entry(Arc::new(value), Which::Number)).collect();
-                    (Shape::Vector(d), entries)
+                    (Shape::Vector(n), entries)
                 }
                 (CoefficientShape::Vector, Argument::One(Coefficient::CellField(field)))
                     if (d..=3).contains(&field.n_components) =>
                 {
+                    let given = field.n_components.min(n);
                     let value = Arc::new(Coefficient::CellField(field));
-                    let entries = (0..d).map(|axis| entry(value.clone(), Which::Component(axis)));
-                    (Shape::Vector(d), entries.collect())
+                    let entries = (0..given).map(|axis| entry(value.clone(), Which::Component(axis)));
+                    let around = (given..n).map(|_| entry(Arc::new(0.0.into()), Which::Number));
+                    (Shape::Vector(n), entries.chain(around).collect())
                 }
                 (CoefficientShape::Scalar, _) => return Err(failure("it must be a scalar".to_owned())),
                 (CoefficientShape::Vector, _) => {
@@ -333,7 +397,13 @@ impl FormBuilder<'_> {
                     return Err(failure("it must be a scalar or a tensor, not a vector".to_owned()));
                 }
             };
-            Ok(Bound { name: name.clone(), shape, entries })
+            // Fluxes and sources must be zero around the axis of a body of revolution, where coefficients may be fields of zeros.
+            let entries = entries.into_iter().map(|entry| match entry.which {
+                Which::Component(axis) if axis >= d => entry.or_zero(),
+                Which::Tensor(i, j) if (i < d) != (j < d) => entry.or_zero(),
+                _ => entry,
+            });
+            Ok(Bound { name: name.clone(), shape, entries: entries.collect() })
         };
         parameters.iter().map(bind).collect()
     }

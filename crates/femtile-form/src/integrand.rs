@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use femtile_expression::{Program, ProgramBuilder, Value};
+use femtile_expression::{Program, ProgramBuilder, Symbol, Value};
 use femtile_mesh::{Field, Mesh};
 
 use crate::class::{Class, Dependence, Storage};
@@ -78,7 +78,11 @@ impl CellData {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Data {
     pub cells: Vec<CellData>,
+    /// The coefficient of each of `cells`.
+    pub of_cells: Vec<Symbol>,
     pub points: Vec<PointFunction>,
+    /// The coefficient of each of `points`.
+    pub of_points: Vec<Symbol>,
     /// Names of coefficients by tag, with the tags that they know.
     pub tags: Vec<(String, Vec<i32>)>,
     /// Names of coefficients by cell, with their number of cells.
@@ -132,7 +136,10 @@ pub(crate) struct Graph {
     pub builder: ProgramBuilder,
     /// The inputs of the builder, followed by a direction for each slot and the shift.
     pub inputs: Vec<Input>,
-    pub names: Vec<String>,
+    /// The names of `inputs`.
+    pub symbols: Vec<Symbol>,
+    /// The names of other values.
+    pub definitions: Vec<(Symbol, Value)>,
     pub data: Data,
     /// By slots.
     pub residual: Vec<Value>,
@@ -147,26 +154,9 @@ impl Graph {
     /// Derives the tangent and its class, and compiles the programs.
     pub fn compile(mut self) -> Integrand {
         let n = self.layout.n_slots();
-        let input = |input: Input| input.value(&self.builder, &self.inputs);
-        let states: Vec<_> = (0..n).map(|slot| input(Input::State(slot))).collect();
-        let rates: Vec<_> = (0..n)
-            .map(|slot| {
-                let (component, axis) =
-                    (slot / (1 + self.layout.dimension), slot % (1 + self.layout.dimension));
-                (axis == 0).then(|| input(Input::Rate(component))).flatten()
-            })
-            .collect();
-        let directions: Vec<Value> =
-            (0..n).map(|slot| self.builder.input(self.inputs.len() + slot)).collect();
-        let shift = self.builder.input(self.inputs.len() + n);
-        let mut pairs = Vec::new();
-        for slot in 0..n {
-            pairs.extend(states[slot].map(|state| (state, directions[slot])));
-            if let Some(rate) = rates[slot] {
-                let of_rate = self.builder.mul(shift, directions[slot]);
-                pairs.push((rate, of_rate));
-            }
-        }
+        let (states, rates, shift) = (self.states(), self.rates(), self.shift());
+        let pairs = self.directions();
+        let directions: Vec<Value> = (0..n).map(|slot| self.direction(slot)).collect();
         let tangent: Vec<Value> =
             self.residual.iter().map(|&f| self.builder.directional_derivative(f, &pairs)).collect();
 
@@ -205,9 +195,49 @@ impl Graph {
             class,
             storage,
             inputs: self.inputs,
-            names: self.names,
+            names: self.symbols.iter().map(Symbol::to_string).collect(),
             data: self.data,
         }
+    }
+
+    /// The inputs of the state, by slots.
+    fn states(&self) -> Vec<Option<Value>> {
+        let slots = 0..self.layout.n_slots();
+        slots.map(|slot| Input::State(slot).value(&self.builder, &self.inputs)).collect()
+    }
+
+    /// The inputs of the rates, by slots; those of gradients have none.
+    fn rates(&self) -> Vec<Option<Value>> {
+        let n_entries = 1 + self.layout.dimension;
+        let of_slot = |slot: usize| {
+            let rate = slot.is_multiple_of(n_entries).then_some(Input::Rate(slot / n_entries));
+            rate.and_then(|rate| rate.value(&self.builder, &self.inputs))
+        };
+        (0..self.layout.n_slots()).map(of_slot).collect()
+    }
+
+    /// The input of the shift.
+    fn shift(&self) -> Value {
+        self.builder.input(self.inputs.len() + self.layout.n_slots())
+    }
+
+    /// The input of the direction of a slot.
+    fn direction(&self, slot: usize) -> Value {
+        self.builder.input(self.inputs.len() + slot)
+    }
+
+    /// The direction of the tangent: inputs of the state and of rates, each with its change.
+    pub fn directions(&mut self) -> Vec<(Value, Value)> {
+        let (states, rates, shift) = (self.states(), self.rates(), self.shift());
+        let mut pairs = Vec::new();
+        for (slot, (state, rate)) in states.into_iter().zip(rates).enumerate() {
+            let direction = self.direction(slot);
+            pairs.extend(state.map(|state| (state, direction)));
+            if let Some(rate) = rate {
+                pairs.push((rate, self.builder.mul(shift, direction)));
+            }
+        }
+        pairs
     }
 
     /// The derivatives of values by the slots of the state, by rows.

@@ -17,6 +17,7 @@
 mod class;
 mod coefficient;
 mod definitions;
+mod derivation;
 mod equation;
 mod error;
 mod exact;
@@ -24,12 +25,14 @@ mod form;
 mod formula;
 mod integrand;
 mod linearization;
+mod objectivity;
 mod parameter;
 mod recipe;
 mod stabilisation;
 
 pub use class::{Class, Dependence, Storage};
 pub use coefficient::{Coefficient, Compiled, PointFunction, Points, UNKNOWN, multiple_of_identity};
+pub use derivation::Derivation;
 pub use equation::{
     Axes, BoundaryTerms, CellTerms, CoefficientShape, Components, Equation, EquationText, Formulas,
     InteriorTerms, Parameter, Stabilisation, Unknown,
@@ -38,4 +41,5 @@ pub use error::FormError;
 pub use form::{Argument, Domain, Form, FormBuilder, Integral};
 pub use integrand::{CellData, Input, Integrand, Side};
 pub use linearization::{Linearization, Varying};
+pub use objectivity::Objectivity;
 pub use parameter::ByParameter;

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use femtile_expression::{Expression, ProgramBuilder, Shape, Value, Variable};
+use femtile_expression::{Expression, ProgramBuilder, Shape, Symbol, Value, Variable};
 use femtile_mesh::Field;
 
 use crate::coefficient::{Coefficient, PointFunction};
 use crate::error::FormError;
+use crate::formula::CELL_METRIC;
 use crate::integrand::{CellData, Data, Input, Layout, Side};
 
 /// A coefficient with a shape: its entries, those of a matrix by rows.
@@ -38,6 +39,27 @@ pub(crate) enum Which {
     Tensor(usize, usize),
 }
 
+impl Which {
+    /// Returns the component of a field with n components, and none in it for entries that are zero; none if the field does not fit.
+    fn component(self, n: usize) -> Option<Option<usize>> {
+        match (self, n) {
+            (Self::Number, 1) => Some(Some(0)),
+            (Self::Component(axis), _) if axis < n => Some(Some(axis)),
+            (Self::Tensor(i, j), 1 | 3) if i != j => Some(None),
+            (Self::Tensor(..), 1) => Some(Some(0)),
+            (Self::Tensor(i, _), 3) => Some(Some(i)),
+            // In the order xx, yy, zz, yz, xz, xy.
+            (Self::Tensor(i, j), 6) => Some(Some(if i == j { i } else { 6 - i - j })),
+            (Self::Tensor(i, j), 9) => Some(Some(3 * i + j)),
+            _ => None,
+        }
+    }
+
+    fn is_off_diagonal(self) -> bool {
+        matches!(self, Self::Tensor(i, j) if i != j)
+    }
+}
+
 /// How a number is obtained at a point.
 pub(crate) enum Recipe {
     Number(f64),
@@ -52,6 +74,8 @@ pub(crate) enum Recipe {
 #[derive(Default)]
 pub(crate) struct Collected {
     pub data: Data,
+    /// Whether numbers but zero and one are inputs with the name of their coefficient, for formulas that are read and not computed.
+    is_symbolic: bool,
     /// Data by address of their coefficient, and component of a field.
     cells: BTreeMap<(usize, usize), usize>,
     points: BTreeMap<usize, usize>,
@@ -59,10 +83,15 @@ pub(crate) struct Collected {
 }
 
 impl Collected {
+    pub fn new(is_symbolic: bool) -> Self {
+        Self { is_symbolic, ..Self::default() }
+    }
+
     fn cell(
         &mut self,
         of: &Coefficient,
         component: usize,
+        symbol: &Symbol,
         data: impl FnOnce(&mut Self) -> CellData,
     ) -> Recipe {
         let key = (std::ptr::from_ref(of).addr(), component);
@@ -71,21 +100,31 @@ impl Collected {
         }
         let data = data(self);
         self.data.cells.push(data);
+        self.data.of_cells.push(symbol.clone());
         self.cells.insert(key, self.data.cells.len() - 1);
         Recipe::Cell(self.data.cells.len() - 1)
     }
 
-    fn field(&mut self, of: &Coefficient, field: &Field, component: usize) -> Recipe {
-        self.cell(of, component, |own| {
+    fn field(&mut self, of: &Coefficient, field: &Field, component: usize, symbol: &Symbol) -> Recipe {
+        self.cell(of, component, symbol, |own| {
             let shared =
                 own.fields.entry(std::ptr::from_ref(of).addr()).or_insert_with(|| Arc::new(field.clone()));
             CellData::Field { field: shared.clone(), component }
         })
     }
 
-    fn point(&mut self, of: &Coefficient, function: &PointFunction) -> Recipe {
-        let points = &mut self.data.points;
+    /// A number that is the same everywhere.
+    fn number(&mut self, of: &Coefficient, component: usize, symbol: &Symbol, value: f64) -> Recipe {
+        if !self.is_symbolic || value == 0.0 || value == 1.0 {
+            return Recipe::Number(value);
+        }
+        self.cell(of, component, symbol, |_| CellData::ByTag(BTreeMap::new()))
+    }
+
+    fn point(&mut self, of: &Coefficient, function: &PointFunction, symbol: &Symbol) -> Recipe {
+        let Data { points, of_points, .. } = &mut self.data;
         let at = *self.points.entry(std::ptr::from_ref(of).addr()).or_insert_with(|| {
+            of_points.push(symbol.clone());
             points.push(function.clone());
             points.len() - 1
         });
@@ -93,61 +132,109 @@ impl Collected {
     }
 }
 
+impl Bound {
+    /// Returns how its numbers are obtained.
+    pub fn recipes(&self, collected: &mut Collected) -> Result<Vec<Recipe>, FormError> {
+        let name = if self.name == CELL_METRIC { "G" } else { &self.name };
+        let recipe = |(at, entry): (usize, &Entry)| {
+            let symbol = match (entry.which, self.shape) {
+                (Which::Tensor(..), _) if entry.coefficient.is_isotropic() => Symbol::new(name),
+                (_, shape) => symbol(name, shape, at),
+            };
+            entry.recipe_of(&entry.coefficient, &symbol, collected)
+        };
+        self.entries.iter().enumerate().map(recipe).collect()
+    }
+}
+
+/// Returns the name of an entry of an array.
+pub(crate) fn symbol(name: &str, shape: Shape, entry: usize) -> Symbol {
+    match shape {
+        Shape::Number => Symbol::new(name),
+        Shape::Vector(_) => Symbol::new(name).entry(&[entry]),
+        Shape::Matrix(_, n) => Symbol::new(name).entry(&[entry / n, entry % n]),
+    }
+}
+
 impl Entry {
-    /// Returns how its number is obtained.
-    pub fn recipe(&self, collected: &mut Collected) -> Result<Recipe, FormError> {
-        self.recipe_of(&self.coefficient, collected)
+    /// Returns the constant 0 for an entry that is zero in all cells.
+    pub fn or_zero(self) -> Self {
+        match self.is_zero(&self.coefficient) {
+            true => Self { coefficient: Arc::new(0.0.into()), which: Which::Number, ..self },
+            false => self,
+        }
     }
 
-    fn recipe_of(&self, coefficient: &Coefficient, collected: &mut Collected) -> Result<Recipe, FormError> {
+    fn is_zero(&self, coefficient: &Coefficient) -> bool {
+        match coefficient {
+            Coefficient::CellField(field) => match self.which.component(field.n_components) {
+                Some(Some(component)) => {
+                    field.values.iter().skip(component).step_by(field.n_components).all(|&value| value == 0.0)
+                }
+                found => found.is_some(),
+            },
+            Coefficient::ByTag(parts) => parts.values().all(|part| self.is_zero(part)),
+            Coefficient::Tensor(tensor) => {
+                matches!(self.which, Which::Tensor(i, j) if tensor[i][j] == 0.0)
+            }
+            Coefficient::TensorExpression(entries) => {
+                matches!(self.which, Which::Tensor(i, j) if entries[i][j].as_constant() == Some(0.0))
+            }
+            Coefficient::Constant(value) => *value == 0.0 || self.which.is_off_diagonal(),
+            Coefficient::Expression(_) | Coefficient::Function(_) => self.which.is_off_diagonal(),
+        }
+    }
+
+    fn recipe_of(
+        &self,
+        coefficient: &Coefficient,
+        symbol: &Symbol,
+        collected: &mut Collected,
+    ) -> Result<Recipe, FormError> {
         let of_tensor = |value: f64| match self.which {
             Which::Tensor(i, j) if i != j => 0.0,
             _ => value,
         };
-        let is_off_diagonal = matches!(self.which, Which::Tensor(i, j) if i != j);
+        let is_off_diagonal = self.which.is_off_diagonal();
         let failure = |message: String| FormError::Coefficient { coefficient: self.name.clone(), message };
         Ok(match coefficient {
-            Coefficient::Constant(value) => Recipe::Number(of_tensor(*value)),
+            Coefficient::Constant(value) => collected.number(coefficient, 0, symbol, of_tensor(*value)),
             Coefficient::Expression(_) | Coefficient::Function(_) if is_off_diagonal => Recipe::Number(0.0),
             Coefficient::Expression(expression) => match expression.as_constant() {
-                Some(value) => Recipe::Number(value),
+                Some(value) => collected.number(coefficient, 0, symbol, value),
                 None => Recipe::Formula(expression.clone()),
             },
-            Coefficient::Function(function) => collected.point(coefficient, function),
+            Coefficient::Function(function) => collected.point(coefficient, function, symbol),
             Coefficient::Tensor(tensor) => match self.which {
-                Which::Tensor(i, j) => Recipe::Number(tensor[i][j]),
+                Which::Tensor(i, j) => collected.number(coefficient, 3 * i + j, symbol, tensor[i][j]),
                 _ => return Err(failure("a tensor, but it must be a scalar".to_owned())),
             },
             Coefficient::TensorExpression(entries) => match self.which {
                 Which::Tensor(i, j) => match entries[i][j].as_constant() {
-                    Some(value) => Recipe::Number(value),
+                    Some(value) => collected.number(coefficient, 3 * i + j, symbol, value),
                     None => Recipe::Formula(entries[i][j].clone()),
                 },
                 _ => return Err(failure("a tensor, but it must be a scalar".to_owned())),
             },
             Coefficient::CellField(field) => {
                 let n = field.n_components;
-                let component = match (self.which, n) {
-                    (Which::Number, 1) => Some(0),
-                    (Which::Component(axis), _) if axis < n => Some(axis),
-                    (Which::Tensor(i, j), 1 | 3) if i != j => None,
-                    (Which::Tensor(..), 1) => Some(0),
-                    (Which::Tensor(i, _), 3) => Some(i),
-                    // In the order xx, yy, zz, yz, xz, xy.
-                    (Which::Tensor(i, j), 6) => Some(if i == j { i } else { 6 - i - j }),
-                    (Which::Tensor(i, j), 9) => Some(3 * i + j),
-                    _ => return Err(failure(format!("a field of {n} components does not fit"))),
+                let Some(component) = self.which.component(n) else {
+                    return Err(failure(format!("a field of {n} components does not fit")));
                 };
                 collected.data.n_cells.push((self.name.clone(), field.values.len() / n.max(1)));
-                component
-                    .map_or(Recipe::Number(0.0), |component| collected.field(coefficient, field, component))
+                component.map_or(Recipe::Number(0.0), |component| {
+                    collected.field(coefficient, field, component, symbol)
+                })
             }
             Coefficient::ByTag(parts) => {
                 collected.data.tags.push((self.name.clone(), parts.keys().copied().collect()));
+                // Numbers by tag have one name together.
+                let is_symbolic = std::mem::take(&mut collected.is_symbolic);
                 let recipes: Vec<(i32, Recipe)> = parts
                     .iter()
-                    .map(|(&tag, part)| Ok((tag, self.recipe_of(part, collected)?)))
+                    .map(|(&tag, part)| Ok((tag, self.recipe_of(part, symbol, collected)?)))
                     .collect::<Result<_, FormError>>()?;
+                collected.is_symbolic = is_symbolic;
                 let number = |recipe: &Recipe| match recipe {
                     Recipe::Number(value) => Some(*value),
                     _ => None,
@@ -162,7 +249,7 @@ impl Entry {
                             Which::Tensor(i, j) if !coefficient.is_isotropic() => 3 * i + j,
                             _ => 0,
                         };
-                        collected.cell(coefficient, entry, |_| CellData::ByTag(values))
+                        collected.cell(coefficient, entry, symbol, |_| CellData::ByTag(values))
                     }
                     None => Recipe::ByTag(recipes),
                 }
@@ -175,6 +262,8 @@ impl Entry {
 pub(crate) struct Context<'a> {
     pub layout: Layout,
     pub inputs: &'a [Input],
+    /// Whether the last of values by tag has no condition, for formulas that are read.
+    pub is_symbolic: bool,
 }
 
 impl Context<'_> {
@@ -208,7 +297,10 @@ impl Context<'_> {
             }
             Recipe::ByTag(parts) => {
                 let tag = self.input(builder, Input::Tag);
-                let otherwise = builder.constant(f64::NAN);
+                let (otherwise, parts) = match &parts[..] {
+                    [(_, last), parts @ ..] if self.is_symbolic => (self.value(builder, last), parts),
+                    parts => (builder.constant(f64::NAN), parts),
+                };
                 parts.iter().fold(otherwise, |otherwise, (number, part)| {
                     let value = self.value(builder, part);
                     builder.select_equal(tag, f64::from(*number), value, otherwise)

@@ -19,6 +19,8 @@ pub use colour::{Colour, ColourMap};
 pub use cut::Plane;
 pub use error::ReportError;
 pub use number::{short, significant};
-pub use page::{ConditionRow, LevelRow, Page, Roofline, View, Work, bibtex};
+pub use page::{
+    ConditionRow, EquationPart, FormulaRow, FormulaTable, LevelRow, Page, Roofline, View, Work, bibtex,
+};
 pub use picture::{Panel, PictureConfig, panels, picture};
 pub use surface::{Source, Surface};

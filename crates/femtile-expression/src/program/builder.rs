@@ -21,7 +21,7 @@ pub struct Value(pub(crate) Id);
 /// it.
 #[derive(Debug)]
 pub struct ProgramBuilder {
-    builder: Builder,
+    pub(crate) builder: Builder,
     scope: Scope,
     inputs: Vec<Value>,
 }
@@ -69,8 +69,16 @@ impl ProgramBuilder {
         let slopes =
             slopes.iter().map(|(input, slopes)| (input.0, slopes.iter().map(|slope| slope.0).collect()));
         let unknown = unknown.iter().map(|(input, reason)| (input.0, reason.clone()));
-        self.scope.space =
-            Some(SpaceDerivative { dimension, slopes: slopes.collect(), unknown: unknown.collect() });
+        let (slopes, unknown) = (slopes.collect(), unknown.collect());
+        self.scope.space = Some(SpaceDerivative { dimension, curvature: None, slopes, unknown });
+    }
+
+    /// After [`Self::differentiate_in_space`] with three axes makes these cylindrical: the distance r from an axis, the place along
+    /// it, and around it, where nothing changes but the direction of r. `curvature` is 1/r.
+    pub fn turn_about_axis(&mut self, curvature: Value) {
+        if let Some(space) = &mut self.scope.space {
+            space.curvature = Some(curvature.0);
+        }
     }
 
     /// Reads a formula that may be a vector or a matrix.

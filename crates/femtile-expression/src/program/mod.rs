@@ -75,8 +75,7 @@ impl Program {
 
     /// Number of operations and calls of functions at a point.
     pub fn n_operations(&self) -> usize {
-        let is_free = |node: &&Node| !matches!(node, Node::Constant(_) | Node::Truth(_) | Node::Variable(_));
-        self.nodes.iter().filter(is_free).count()
+        self.nodes.iter().filter(|node| node.is_operation()).count()
     }
 
     /// Computes the outputs at one point.

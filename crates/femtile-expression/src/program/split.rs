@@ -1,7 +1,7 @@
 //! Division of a program into a part that is computed once and a part that is computed often.
 
 use super::Program;
-use crate::node::{Binary, Id, Node, Unary, Variable};
+use crate::node::{Id, Node, Variable};
 use crate::tape::Code;
 
 /// A program in two parts, made by [`Program::split`].
@@ -32,7 +32,7 @@ impl Program {
         // Conditions cannot be passed on as numbers.
         for id in (0..self.nodes.len()).rev() {
             if in_late[id] {
-                let of_conditions = |&operand: &Id| is_condition(&self.nodes[operand as usize]);
+                let of_conditions = |&operand: &Id| self.nodes[operand as usize].is_condition();
                 self.nodes[id].operands().filter(of_conditions).for_each(|id| in_late[id as usize] = true);
             }
         }
@@ -126,15 +126,4 @@ impl Program {
         inputs.sort_unstable();
         inputs
     }
-}
-
-/// Returns whether the value of a node is true or false.
-fn is_condition(node: &Node) -> bool {
-    use Binary::{And, Equal, Greater, GreaterEqual, Less, LessEqual, NotEqual, Or};
-    matches!(
-        node,
-        Node::Truth(_)
-            | Node::Unary(Unary::Not, _)
-            | Node::Binary(And | Or | Equal | NotEqual | Less | LessEqual | Greater | GreaterEqual, ..)
-    )
 }

@@ -124,6 +124,36 @@ fn gradients_follow_the_chain_rule() {
 }
 
 #[test]
+fn derivatives_in_cylindrical_axes_have_the_turn_of_the_axes() {
+    // Inputs: the distance r from the axis, the place z along it, and 1/r.
+    let mut builder = ProgramBuilder::with_arrays(3);
+    let [r, z, curvature] = std::array::from_fn(|i| builder.input(i));
+    let [zero, one] = [0.0, 1.0].map(|value| builder.constant(value));
+    builder.bind("r", r).unwrap();
+    builder.bind("z", z).unwrap();
+    builder.differentiate_in_space(3, &[(r, vec![one, zero, zero]), (z, vec![zero, one, zero])], &[]);
+    builder.turn_about_axis(curvature);
+    // Twice the identity for rigid growth, a skew matrix for a rigid turn, the divergence of a pressure, and that of a torque.
+    let texts = [
+        "grad([2*r, 2*z, 0])",
+        "grad([0, 0, r])",
+        "[div([r^2, z, 0]), div(grad(r^2))]",
+        "div(r^2*[[1, 0, 0], [0, 1, 0], [0, 0, 1]])",
+        "div([[0, 0, r], [0, 0, 0], [r, 0, 0]])",
+        "div([[r^2, 0, 0], [0, 0, 0]])",
+    ];
+    let arrays = texts.map(|text| builder.array(text).unwrap());
+    let entries: Vec<Value> = arrays.iter().flat_map(|array| array.entries().to_vec()).collect();
+    let mut values = vec![f64::NAN; entries.len()];
+    builder.finish(&entries).eval(&[2.0, 3.0, 0.5], &mut values);
+    assert_eq!(values[..9], [2.0, 0.0, 0.0, 0.0, 2.0, 0.0, 0.0, 0.0, 2.0]);
+    assert_eq!(values[9..18], [0.0, 0.0, -1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0]);
+    assert_eq!(values[18..20], [7.0, 4.0]);
+    assert_eq!(values[20..26], [4.0, 0.0, 0.0, 0.0, 0.0, 3.0]);
+    assert_eq!(values[26..], [6.0, 0.0]);
+}
+
+#[test]
 fn small_strains_keep_their_digits() {
     let mut builder = builder();
     let identity: Vec<Value> =

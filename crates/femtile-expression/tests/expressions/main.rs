@@ -6,6 +6,7 @@ mod cuda;
 mod documentation;
 mod elementary;
 mod errors;
+mod mathematics;
 mod names;
 mod program;
 mod program_properties;

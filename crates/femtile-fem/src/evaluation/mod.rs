@@ -76,6 +76,8 @@ pub(crate) struct Wanted<'u> {
     pub points: bool,
     /// The values of the function with the points, for coefficients that depend on it.
     pub unknown: bool,
+    /// Weights times the circumference of the circle around the axis of a body of revolution.
+    pub revolved: bool,
 }
 
 /// Points of some cells one after another, and a function there.
@@ -132,6 +134,12 @@ impl Samples {
     /// Returns the integral of a function of the place of a point among all.
     pub fn integral(&self, of_point: impl Fn(usize) -> f64) -> f64 {
         self.weights.iter().enumerate().map(|(q, weight)| weight * of_point(q)).sum()
+    }
+
+    /// Multiplies the weights by the circumference of the circle around the axis x = 0.
+    fn revolve(&mut self) {
+        let all = self.weights.iter_mut().zip(&self.points.x);
+        all.for_each(|(weight, x)| *weight *= std::f64::consts::TAU * x);
     }
 
     fn clear(&mut self) {
@@ -325,6 +333,7 @@ impl<'a> Evaluation<'a> {
     ) -> Result<Vec<R>, FemError> {
         let n_cells = positions.map_or(self.n_cells(), <[usize]>::len);
         let together = (POINTS / self.n_q()).clamp(1, CELLS);
+        let wanted = Wanted { points: wanted.points || wanted.revolved, ..wanted };
         let of_block = |samples: &mut Samples, block: usize| {
             let range = block * together..n_cells.min((block + 1) * together);
             samples.clear();
@@ -338,6 +347,9 @@ impl<'a> Evaluation<'a> {
                     _ => basis.sample_linear::<4>(samples, wanted),
                 },
                 _ => self.add_cells(samples, wanted)?,
+            }
+            if wanted.revolved {
+                samples.revolve();
             }
             of_cells(samples)
         };

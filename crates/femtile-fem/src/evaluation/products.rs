@@ -48,7 +48,7 @@ pub(crate) fn add_products(
     sum: &mut [f64],
 ) -> Result<(), FemError> {
     let coefficients = PointCoefficients::of_any_sign(form.mesh, form.sigma, form.lambda)?;
-    let wanted = Wanted { u, gradients: true, points: true, unknown: true };
+    let wanted = Wanted { u, gradients: true, points: true, unknown: true, revolved: false };
     let applied = evaluation.blocks(Some(positions), wanted, |samples| {
         let mut sigma = vec![[[0.0; 3]; 3]; samples.points.len()];
         samples.given.resize(samples.points.len(), 0.0);

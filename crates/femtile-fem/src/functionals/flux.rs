@@ -118,7 +118,7 @@ fn add_cells(
     if form.source.as_constant() != Some(0.0) {
         let source = Compiled::scalar("source", form.source, form.mesh)?;
         let evaluation = Evaluation::new(space, source_rule(space, form.source, rule));
-        let wanted = Wanted { u, gradients: false, points: true, unknown: true };
+        let wanted = Wanted { u, points: true, unknown: true, ..Wanted::default() };
         let loads = evaluation.blocks(Some(&positions), wanted, |samples| {
             samples.eval(&source)?;
             Ok(evaluation.kept_moments(samples, |dof| is_marked[dof as usize]))

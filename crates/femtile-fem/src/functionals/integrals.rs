@@ -7,7 +7,10 @@ use crate::FemError;
 use crate::evaluation::{Evaluation, Rule, TensorBasis, Wanted};
 use crate::forms::{Coefficient, Compiled, Form, PointCoefficients};
 
-/// Returns the area or volume of the cells.
+/// Returns the area or volume of the cells; of [bodies of revolution](Space::axisymmetric) the volume.
+///
+/// [`integral`], [`mean`], [`l2_norm`] and the errors have the weight of such bodies too; the energy and the integrals of source and
+/// reaction are of equations that have none.
 ///
 /// # Cost
 /// The determinant of the Jacobian at $\lceil 3k/2 \rceil$ Gauss points along each axis for curved cells of order k, whatever
@@ -17,14 +20,20 @@ use crate::forms::{Coefficient, Compiled, Form, PointCoefficients};
 pub fn measure(space: &Space<'_>) -> Result<f64, FemError> {
     let evaluation = match space.tensor() {
         Some(tensor) => Evaluation::Tensor(basis_of_volumes(tensor)),
-        None => Evaluation::new(space, Rule { tensor: CellRule::default(), simplex: 0 }),
+        None => Evaluation::new(space, Rule { tensor: CellRule::default(), simplex: of_weight(space) }),
     };
-    evaluation.sum(Wanted::default(), |found| Ok(found.weights.iter().sum()))
+    let wanted = Wanted { revolved: space.is_axisymmetric(), ..Wanted::default() };
+    evaluation.sum(wanted, |found| Ok(found.weights.iter().sum()))
 }
 
 fn basis_of_volumes<'a>(space: &'a TensorSpace<'a>) -> TensorBasis<'a> {
     let order = space.mesh().curved.as_ref().map_or(1, |curved| curved.order);
     TensorBasis::with_rule(space, CellRule::default(), (3 * order).div_ceil(2) - 1)
+}
+
+/// Returns the degree of the weight of integrals: 1 of a body of revolution.
+fn of_weight(space: &Space<'_>) -> usize {
+    usize::from(space.is_axisymmetric())
 }
 
 /// Returns $\int_\Omega u$.
@@ -59,9 +68,10 @@ fn integrate(
     of_value: impl Fn(f64) -> f64 + Sync,
 ) -> Result<f64, FemError> {
     check_length(u, space.n_dofs())?;
-    let rule = Rule { tensor: CellRule::Gauss { extra: 1 }, simplex: power * space.element().degree() };
-    Evaluation::new(space, rule)
-        .sum(Wanted { u, ..Wanted::default() }, |found| Ok(found.integral(|q| of_value(found.values[q]))))
+    let simplex = power * space.element().degree() + of_weight(space);
+    let rule = Rule { tensor: CellRule::Gauss { extra: 1 }, simplex };
+    let wanted = Wanted { u, revolved: space.is_axisymmetric(), ..Wanted::default() };
+    Evaluation::new(space, rule).sum(wanted, |found| Ok(found.integral(|q| of_value(found.values[q]))))
 }
 
 /// Returns the rule for errors against functions that are not polynomials: p + 3 points along each axis of quadrilaterals and
@@ -78,7 +88,7 @@ pub fn error_l2(space: &Space<'_>, u: &[f64], exact: &Expression) -> Result<f64,
     check_length(u, space.n_dofs())?;
     let exact = Coefficient::Expression(exact.clone());
     let exact = Compiled::scalar("exact", &exact, space.mesh())?;
-    let wanted = Wanted { u, points: true, ..Wanted::default() };
+    let wanted = Wanted { u, points: true, revolved: space.is_axisymmetric(), ..Wanted::default() };
     let square = Evaluation::new(space, error_rule(space)).sum(wanted, |found| {
         found.eval(&exact)?;
         Ok(found.integral(|q| (found.values[q] - found.given[q]).powi(2)))
@@ -99,7 +109,8 @@ pub fn error_h1(space: &Space<'_>, u: &[f64], exact: &Expression) -> Result<f64,
         axes.iter().map(|&axis| Coefficient::Expression(exact.derivative(axis))).collect();
     let parts = parts.iter().map(|part| Compiled::scalar("gradient of exact", part, space.mesh()));
     let parts = parts.collect::<Result<Vec<_>, _>>()?;
-    let wanted = Wanted { u, gradients: true, points: true, unknown: false };
+    let revolved = space.is_axisymmetric();
+    let wanted = Wanted { u, gradients: true, points: true, revolved, ..Wanted::default() };
     let square = Evaluation::new(space, error_rule(space)).sum(wanted, |found| {
         let mut sum = 0.0;
         for (axis, part) in parts.iter().enumerate() {
@@ -143,7 +154,7 @@ pub fn energy(space: &Space<'_>, form: &Form<'_>, u: &[f64]) -> Result<f64, FemE
     check_length(u, space.n_dofs())?;
     let coefficients = PointCoefficients::of_any_sign(form.mesh, form.sigma, form.lambda)?;
     let evaluation = Evaluation::new(space, operator_rule(space, form, CellRule::default()));
-    let wanted = Wanted { u, gradients: true, points: true, unknown: true };
+    let wanted = Wanted { u, gradients: true, points: true, unknown: true, revolved: false };
     evaluation.sum(wanted, |found| {
         let mut sigma = vec![[[0.0; 3]; 3]; found.points.len()];
         coefficients.sigma(&mut sigma, &found.points, &mut found.tape)?;
@@ -197,7 +208,7 @@ fn coefficient_integral(
     density: impl Fn(f64, f64) -> f64 + Sync,
 ) -> Result<f64, FemError> {
     check_length(u, space.n_dofs())?;
-    let wanted = Wanted { u, gradients: false, points: true, unknown: true };
+    let wanted = Wanted { u, points: true, unknown: true, ..Wanted::default() };
     Evaluation::new(space, rule).sum(wanted, |found| {
         found.eval(coefficient)?;
         Ok(found.integral(|q| density(found.given[q], found.values[q])))

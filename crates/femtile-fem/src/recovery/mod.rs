@@ -225,7 +225,7 @@ impl<'a> RecoveredGradient<'a> {
 
     /// Samples with u, its gradients and the points, at which coefficients are evaluated.
     fn wanted(&self) -> Wanted<'_> {
-        Wanted { u: self.elements.u, gradients: true, points: true, unknown: true }
+        Wanted { u: self.elements.u, gradients: true, points: true, unknown: true, revolved: false }
     }
 
     /// Returns $Gu$ in a cell at one of its nodes.

@@ -3,8 +3,10 @@
 
 mod class;
 mod coefficients;
+mod derivation;
 mod errors;
 mod exact;
+mod objectivity;
 mod point;
 mod random;
 mod tangent;

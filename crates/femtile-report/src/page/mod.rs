@@ -1,6 +1,7 @@
 //! The page of a report: one file that needs no network.
 
 mod bibliography;
+mod equation;
 mod html;
 mod pack;
 mod roofline;
@@ -11,6 +12,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 
 pub use bibliography::bibtex;
+pub use equation::{EquationPart, FormulaRow, FormulaTable};
 pub use roofline::{Roofline, Work};
 pub use view::View;
 
@@ -82,6 +84,8 @@ pub struct Page {
     pub roofline: Option<Roofline>,
     /// Warnings.
     pub warnings: Vec<String>,
+    /// The equation, where it is one of formulas.
+    pub equation: Option<EquationPart>,
     /// Conditions on the boundary.
     pub conditions: Vec<ConditionRow>,
     /// The text of the case file.
@@ -100,6 +104,11 @@ impl Page {
             section("warnings", "Warnings", &list(&self.warnings)),
             section("solution", "Solution", &self.solution()),
             section("summary", "Summary", &facts(&self.facts)),
+            section(
+                "equation",
+                "Equation",
+                &self.equation.as_ref().map_or(String::new(), EquationPart::html),
+            ),
             section("conditions", "Conditions on the boundary", &self.conditions()),
             section(
                 "convergence",
@@ -308,6 +317,31 @@ mod tests {
     }
 
     #[test]
+    fn texts_of_an_equation_are_escaped_and_its_formulas_are_not() {
+        let math = "<mrow><mi>a</mi><mo>&lt;</mo><mi>b</mi></mrow>";
+        let row = FormulaRow { name: "<mi>f</mi>".into(), formula: math.into(), text: "f = a < b".into() };
+        let table = FormulaTable { heading: "x < y".into(), rows: vec![row], note: String::new() };
+        let long =
+            FormulaTable { heading: "long".into(), note: "9 operations".into(), ..FormulaTable::default() };
+        let equation = EquationPart {
+            written: vec![("define".into(), "a = if(u < 1, 2, \"3\") # </pre><script>".into())],
+            formulas: vec![table, long],
+            properties: vec!["It is <symmetric>.".into()],
+            ..EquationPart::default()
+        };
+        let html = Page { equation: Some(equation), ..Page::default() }.html();
+        let (_, section) = html.split_once("<section id=\"equation\"").unwrap();
+        let (section, _) = section.split_once("</section>").unwrap();
+        assert!(section.contains("if(u &lt; 1, 2, &quot;3&quot;) # &lt;/pre&gt;&lt;script&gt;"), "{section}");
+        assert!(section.contains("<h3>x &lt; y</h3>") && section.contains("f = a &lt; b"), "{section}");
+        assert!(section.contains(&format!("<td><math>{math}</math></td>")), "{section}");
+        assert!(
+            section.contains("<h3>long</h3><p>9 operations</p>") && section.contains("&lt;symmetric&gt;")
+        );
+        assert_eq!(section.matches("<table").count(), 1);
+    }
+
+    #[test]
     fn the_label_of_a_view_neither_ends_nor_swallows_its_script() {
         for label in ["<!--<script>", "</script>", "<!--"] {
             let page = Page { label: label.into(), ..page() };
@@ -323,9 +357,17 @@ mod tests {
     #[test]
     fn sections_without_content_are_left_out() {
         let html = Page::default().html();
-        for id in
-            ["warnings", "conditions", "convergence", "levels", "times", "roofline", "citations", "data"]
-        {
+        for id in [
+            "warnings",
+            "equation",
+            "conditions",
+            "convergence",
+            "levels",
+            "times",
+            "roofline",
+            "citations",
+            "data",
+        ] {
             assert!(!html.contains(&format!("id=\"{id}\"")), "{id}");
         }
     }

@@ -50,6 +50,7 @@ pub struct Space<'a> {
     mesh: &'a Mesh,
     element: Element,
     numbering: Numbering<'a>,
+    is_axisymmetric: bool,
 }
 
 /// The numbers of the degrees of freedom of each cell.
@@ -65,7 +66,7 @@ impl<'a> From<&'a TensorSpace<'a>> for Space<'a> {
     /// Returns the space without copying its numbers.
     fn from(space: &'a TensorSpace<'a>) -> Self {
         let element = Element::of_polynomials(space.mesh().kind, space.shapes());
-        Self { mesh: space.mesh(), element, numbering: Numbering::Borrowed(space) }
+        Self { mesh: space.mesh(), element, numbering: Numbering::Borrowed(space), is_axisymmetric: false }
     }
 }
 
@@ -83,7 +84,20 @@ impl<'a> Space<'a> {
         } else {
             Numbering::Tensor(TensorSpace::new(mesh, degree)?)
         };
-        Ok(Self { mesh, element, numbering })
+        Ok(Self { mesh, element, numbering, is_axisymmetric: false })
+    }
+
+    /// Makes the plane the half section of a body of revolution, where x is the distance from the axis: integrals of functionals
+    /// then have the weight 2πx.
+    #[must_use]
+    pub fn axisymmetric(mut self, is_axisymmetric: bool) -> Self {
+        self.is_axisymmetric = is_axisymmetric;
+        self
+    }
+
+    /// Returns whether the plane is the half section of a body of revolution.
+    pub fn is_axisymmetric(&self) -> bool {
+        self.is_axisymmetric
     }
 
     /// Returns the space that a tensor space is; without one, that of degree 1 on the mesh.
