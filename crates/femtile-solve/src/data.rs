@@ -140,7 +140,7 @@ impl SolutionData {
         let (mesh, kind) = (space.mesh(), space.mesh().kind);
         let errors = error.map(|estimate| ("error".into(), scalar(&estimate.cells)));
         if space.is_linear() {
-            let fields = fields.iter().map(|field| (field.name.into(), field.at_nodes()));
+            let fields = fields.iter().map(|field| (field.name.to_string(), field.at_nodes()));
             return Ok(Self::at_nodes(mesh, fields, errors));
         }
         let AtPoints { order, points, cells, fields } = at_points(space, fields)?;

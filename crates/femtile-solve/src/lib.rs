@@ -77,7 +77,7 @@ pub use fibres::Sheets;
 pub use fields::{FieldConfig, Fields};
 pub use form::{
     Continuation, ErrorNorms, FormAt, FormObserver, FormProblem, FormSolution, Functional, LoadStep,
-    ManufacturedBoundary, Stress,
+    ManufacturedBoundary, Mode, Stress,
 };
 pub use from_mesh::amg_from_mesh;
 pub use gathered_solution::{GatheredSolution, GatheredValues};

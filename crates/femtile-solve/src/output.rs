@@ -18,7 +18,7 @@ use crate::{Fields, SolveError};
 
 /// A function with some components at the degrees of freedom of a space.
 pub(crate) struct NodalField<'a> {
-    pub name: &'a str,
+    pub name: Cow<'a, str>,
     pub n_components: usize,
     /// `[n_dofs][n_components]`
     pub values: Cow<'a, [f64]>,
@@ -39,10 +39,13 @@ pub(crate) fn nodal_fields<'a>(components: &'a [Vec<f64>], fields: &'a Fields) -
         [u] => Cow::Borrowed(&u[..]),
         several => Cow::Owned(interleaved(several.to_vec())),
     };
-    let u = NodalField { name: "u", n_components: components.len(), values };
+    let u = NodalField { name: "u".into(), n_components: components.len(), values };
     let vectors = fields.vectors.iter();
-    let vectors =
-        vectors.map(|(name, values)| NodalField { name, n_components: 3, values: Cow::Borrowed(values) });
+    let vectors = vectors.map(|(name, values)| NodalField {
+        name: name.into(),
+        n_components: 3,
+        values: Cow::Borrowed(values),
+    });
     std::iter::once(u).chain(vectors).collect()
 }
 
@@ -71,7 +74,7 @@ pub(crate) fn write_vtu(
     let error = error.map(|estimate| scalar(&estimate.cells));
     let errors = error.iter().map(|field| ("error", field));
     if space.is_linear() {
-        let fields: Vec<(&str, Field)> = fields.iter().map(|own| (own.name, own.at_nodes())).collect();
+        let fields: Vec<(&str, Field)> = fields.iter().map(|own| (&*own.name, own.at_nodes())).collect();
         let named: Vec<(&str, &Field)> = fields.iter().map(|(name, field)| (*name, field)).collect();
         return Ok(write_with(path, mesh, &named, &errors.collect::<Vec<_>>(), options)?);
     }
@@ -108,7 +111,7 @@ fn at_points_of_boxes(space: &TensorSpace<'_>, fields: &[NodalField<'_>]) -> Res
                 components_at(&even, &(0..*n).map(component).collect::<Vec<_>>())?
             }
         };
-        Ok::<_, SolveError>(((*name).to_owned(), field))
+        Ok::<_, SolveError>((name.to_string(), field))
     };
     let fields = fields.iter().map(at_even).collect::<Result<_, _>>()?;
     Ok(AtPoints { order: order_of(space), points: even.points(), cells: even.cells(), fields })
@@ -149,7 +152,7 @@ fn at_points_of_simplices(space: &Space<'_>, fields: &[NodalField<'_>]) -> Resul
         }
     }
     let named = |(field, values): (&NodalField<'_>, Vec<f64>)| {
-        (field.name.to_owned(), Field { n_components: field.n_components, values })
+        (field.name.to_string(), Field { n_components: field.n_components, values })
     };
     let fields = fields.iter().zip(values).map(named).collect();
     Ok(AtPoints { order, points, cells, fields })

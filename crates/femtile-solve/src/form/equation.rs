@@ -24,6 +24,9 @@ use crate::{SolveError, SolverConfig, rounding};
 /// The tolerance of the linear solve for the first iterate.
 const PREDICTION: f64 = 1e-3;
 
+/// The share of a residual at most with which a step is taken without a further test.
+const SURELY_LESS: f64 = 0.99;
+
 /// A nonlinear form at a time on a rank. Functions are collective.
 ///
 /// The equation is $-r(u) = 0$ at the unknowns without Dirichlet values, with the tangent $A(u) = r'(u)$. In a stage of a run in
@@ -34,6 +37,10 @@ pub(super) struct FormEquation<'a, D: RankDevice> {
     time: f64,
     /// The constraints at that time, of the unknowns of the cells.
     given: LinearConstraints,
+    /// Whether those of the whole mesh combine unknowns.
+    combines_unknowns: bool,
+    /// The right side of sources at points, zero at unknowns with Dirichlet values; none without sources.
+    loads: Option<Buffer<f64, D>>,
     /// The stage of a run in time.
     pub(super) stage: Option<FormStage<D>>,
     is_linear: bool,
@@ -45,6 +52,10 @@ pub(super) struct FormEquation<'a, D: RankDevice> {
     rate: Option<Buffer<f64, D>>,
     /// $d - r$ there.
     pub(super) residual: Buffer<f64, D>,
+    /// Its norm.
+    norm: f64,
+    /// That at the last correction, infinite before the first of a load step.
+    corrected: f64,
     /// The norm of the terms of the residual, $\max(\|A u - r\|, \|A u\|)$.
     terms: f64,
     evaluation: Box<dyn Evaluation<D> + 'a>,
@@ -87,12 +98,16 @@ impl<'a, D: RankDevice> FormEquation<'a, D> {
             form,
             time: f64::NAN,
             given: LinearConstraints::none(0),
+            combines_unknowns: false,
+            loads: None,
             stage: None,
             is_linear: form.is_linear()?,
             is_tangent_in_time: form.is_tangent_in_time()?,
             at: form.owned(&vec![0.0; form.n_of_cells()])?,
             rate: None,
             residual: form.owned(&vec![0.0; form.n_of_cells()])?,
+            norm: f64::NAN,
+            corrected: f64::INFINITY,
             terms: 0.0,
             evaluation: evaluate(form)?,
             tangent: None,
@@ -111,8 +126,29 @@ impl<'a, D: RankDevice> FormEquation<'a, D> {
     /// Takes a time and the Dirichlet values at it, those of the whole mesh.
     pub fn bring_time(&mut self, time: f64, given: &LinearConstraints) -> Result<(), SolveError> {
         self.given = agreed(&self.form.comm, self.form.constraints(given))?;
+        self.loads = self.loads()?;
         (self.time, self.refusal, self.is_tangent_refused) = (time, None, false);
+        (self.corrected, self.combines_unknowns) = (f64::INFINITY, given.combines_dofs());
         self.evaluation.bring_time(time, &self.given)
+    }
+
+    /// Returns the right side of sources at points.
+    fn loads(&self) -> Result<Option<Buffer<f64, D>>, LinalgError> {
+        if self.form.loads.is_empty() {
+            return Ok(None);
+        }
+        let mut r = vec![0.0; self.form.n_of_cells()];
+        self.form.loads.iter().for_each(|&(unknown, load)| r[unknown as usize] += load);
+        self.given.distribute_transpose(&mut r);
+        self.form.owned(&r).map(Some)
+    }
+
+    /// Adds the right side of sources at points.
+    fn add_loads(&self, to: &mut Buffer<f64, D>) -> Result<(), LinalgError> {
+        match &self.loads {
+            Some(loads) => self.form.device.axpby(to, 1.0, loads, 1.0),
+            None => Ok(()),
+        }
     }
 
     /// Puts the Dirichlet values g into `u`: with the change along the tangent at u that they ask for,
@@ -133,9 +169,8 @@ impl<'a, D: RankDevice> FormEquation<'a, D> {
             return Ok(0);
         };
         // A residual without a value is larger than all others.
-        let comparable = |norm: f64| if norm.is_finite() { norm } else { f64::INFINITY };
-        let [of_plain, of_predicted] = [self.residual(&plain)?.norm, self.residual(u)?.norm].map(comparable);
-        if of_plain <= of_predicted {
+        let mut norm = |u: &_| Ok::<_, SolveError>(self.take_residual(u)?.unwrap_or(f64::INFINITY));
+        if norm(&plain)? <= norm(u)? {
             *u = plain;
         }
         self.refusal = None;
@@ -152,6 +187,7 @@ impl<'a, D: RankDevice> FormEquation<'a, D> {
         let products = self.evaluation.products(&self.place(), jump);
         let Some([mut r, product]) = self.accepted(products)? else { return Ok(None) };
         self.form.device.axpby(&mut r, -1.0, &product, -1.0)?;
+        self.add_loads(&mut r)?;
         self.residual = r;
         if !self.fill_tangent()? {
             self.is_tangent_refused = false;
@@ -183,16 +219,60 @@ impl<'a, D: RankDevice> FormEquation<'a, D> {
         Ok(())
     }
 
-    /// Returns $-r$ at a function, and the product of the tangent with its values at free unknowns; none if r has no value.
-    fn terms_at(&mut self, u: &Buffer<f64, D>) -> Result<Option<[Buffer<f64, D>; 2]>, SolveError> {
+    /// Takes $-r$ at a function, and returns its norm; none if it has no value.
+    fn take_residual(&mut self, u: &Buffer<f64, D>) -> Result<Option<f64>, SolveError> {
         self.move_to(u)?;
+        let r = self.evaluation.residual(&self.place());
+        let Some(r) = self.accepted(r)? else { return Ok(None) };
+        self.residual = self.opposite(&r)?;
+        Ok(Some(self.form.norm(&self.residual)?).filter(|norm| norm.is_finite()))
+    }
+
+    /// Returns $-r$ with the sources at points.
+    fn opposite(&self, r: &Buffer<f64, D>) -> Result<Buffer<f64, D>, LinalgError> {
+        let mut opposite = Buffer::zeros(self.form.device, r.len())?;
+        self.form.device.combine(&mut opposite, &[(-1.0, r)])?;
+        self.add_loads(&mut opposite)?;
+        Ok(opposite)
+    }
+
+    /// Takes $d - r$ at a function, and returns the product of the tangent with its values at free unknowns; none if one of them has
+    /// no value.
+    ///
+    /// The tangent is assembled for it where a step is taken for sure, as the next correction needs it.
+    fn take_terms(&mut self, u: &Buffer<f64, D>) -> Result<Option<Buffer<f64, D>>, SolveError> {
         let free = self.evaluation.free(u)?;
+        let Some(stage) = &self.stage else {
+            let Some(norm) = self.take_residual(u)? else { return Ok(None) };
+            if norm <= SURELY_LESS * self.corrected && !self.fill_tangent()? {
+                self.is_tangent_refused = false;
+                return Ok(None);
+            }
+            return self.times_tangent(&free);
+        };
+        let defect = stage.defect.as_ref().map(|defect| self.copied(defect)).transpose()?;
+        self.move_to(u)?;
         let products = self.evaluation.products(&self.place(), &free);
         let Some([r, product]) = self.accepted(products)? else { return Ok(None) };
-        let device = self.form.device;
-        let mut opposite = Buffer::zeros(device, r.len()).map_err(LinalgError::from)?;
-        device.combine(&mut opposite, &[(-1.0, &r)])?;
-        Ok(Some([opposite, product]))
+        self.residual = self.opposite(&r)?;
+        if let Some(defect) = defect {
+            self.form.device.axpby(&mut self.residual, 1.0, &defect, 1.0)?;
+        }
+        Ok(Some(product))
+    }
+
+    /// Returns the product of the tangent at the last function with a direction that is zero at Dirichlet unknowns, by its matrix if
+    /// that is there; none if it has no value.
+    fn times_tangent(&mut self, direction: &Buffer<f64, D>) -> Result<Option<Buffer<f64, D>>, SolveError> {
+        // The matrix has ones on the diagonal of unknowns that combine others, where the direction is not zero.
+        let is_there = self.is_tangent_there && !self.combines_unknowns;
+        let Some(tangent) = self.tangent.as_ref().filter(|_| is_there) else {
+            let product = self.evaluation.product(&self.place(), direction).map(Some);
+            return self.accepted(product);
+        };
+        let mut product = Buffer::zeros(self.form.device, direction.len()).map_err(LinalgError::from)?;
+        tangent.apply(&mut product, direction)?;
+        Ok(Some(product))
     }
 
     /// Returns $-r(t, u, 0)$, zero at unknowns with Dirichlet values.
@@ -201,8 +281,8 @@ impl<'a, D: RankDevice> FormEquation<'a, D> {
     /// An integrand without a value.
     pub(super) fn without_rate(&mut self, u: &Buffer<f64, D>) -> Result<Buffer<f64, D>, SolveError> {
         self.stage = None;
-        match self.terms_at(u)? {
-            Some([opposite, _]) => Ok(opposite),
+        match self.take_residual(u)? {
+            Some(_) => self.copied(&self.residual).map_err(SolveError::from),
             None => Err(self.without_value()?),
         }
     }
@@ -309,7 +389,7 @@ impl<'a, D: RankDevice> FormEquation<'a, D> {
             let system = (tangent.as_ref(), &self.residual);
             match self.linear.solve(&self.form.comm, delta, system, tolerance, self.is_interrupted)? {
                 Solved::Done(outcome) => {
-                    if self.given.combines_dofs() {
+                    if self.combines_unknowns {
                         *delta = self.evaluation.free(delta)?;
                     }
                     return Ok(CorrectionOutcome { iterations: outcome.iterations + before, ..outcome });
@@ -420,12 +500,8 @@ impl<D: RankDevice> NonlinearEquation<D> for FormEquation<'_, D> {
 
     fn residual(&mut self, u: &Buffer<f64, D>) -> Result<ResidualNorm, SolveError> {
         let nothing = ResidualNorm { norm: f64::NAN, size: f64::NAN };
-        let Some([mut r, mut product]) = self.terms_at(u)? else { return Ok(nothing) };
+        let Some(mut product) = self.take_terms(u)? else { return Ok(nothing) };
         let form = self.form;
-        if let Some(defect) = self.stage.as_ref().and_then(|stage| stage.defect.as_ref()) {
-            form.device.axpby(&mut r, 1.0, defect, 1.0)?;
-        }
-        self.residual = r;
         let of_product = form.norm(&product)?;
         form.device.axpby(&mut product, 1.0, &self.residual, 1.0)?;
         self.terms = form.norm(&product)?.max(of_product);
@@ -433,8 +509,9 @@ impl<D: RankDevice> NonlinearEquation<D> for FormEquation<'_, D> {
             // A tangent without a value, whose place its matrix names.
             return Ok(nothing);
         }
+        self.norm = form.norm(&self.residual)?;
         let size = self.stage.as_ref().map_or(self.terms, |stage| stage.size(self.terms));
-        Ok(ResidualNorm { norm: form.norm(&self.residual)?, size })
+        Ok(ResidualNorm { norm: self.norm, size })
     }
 
     fn rounding(&mut self, u: &Buffer<f64, D>, at: ResidualNorm) -> Result<f64, SolveError> {
@@ -444,8 +521,8 @@ impl<D: RankDevice> NonlinearEquation<D> for FormEquation<'_, D> {
         let (device, n) = (self.form.device, u.len());
         let mut signed = Buffer::zeros(device, n).map_err(LinalgError::from)?;
         device.scale_by(&mut signed, &rounding::signs(device, n)?, u)?;
-        let products = self.evaluation.products(&self.place(), &self.evaluation.free(&signed)?);
-        let Some([_, product]) = self.accepted(products)? else { return Ok(0.0) };
+        let signed = self.evaluation.free(&signed)?;
+        let Some(product) = self.times_tangent(&signed)? else { return Ok(0.0) };
         Ok(rounding::of_terms(self.form.norm(&product)?.max(self.terms)))
     }
 
@@ -454,6 +531,7 @@ impl<D: RankDevice> NonlinearEquation<D> for FormEquation<'_, D> {
         delta: &mut Buffer<f64, D>,
         tolerance: f64,
     ) -> Result<CorrectionOutcome, SolveError> {
+        self.corrected = self.norm;
         match self.fill_tangent()? {
             true => self.solve(delta, tolerance, true),
             false => Err(ended()),
@@ -465,8 +543,9 @@ impl<D: RankDevice> NonlinearEquation<D> for FormEquation<'_, D> {
         delta: &mut Buffer<f64, D>,
         tolerance: f64,
     ) -> Result<Option<CorrectionOutcome>, SolveError> {
-        // A restart of a run in time makes the preconditioner again, at the function of a correction.
-        if self.stage.is_some() {
+        // A restart of a run in time makes the preconditioner again, at the function of a correction. A tangent that had no value
+        // took the place of that of the last correction.
+        if self.stage.is_some() || self.tangent.is_none() {
             return Ok(None);
         }
         self.solve(delta, tolerance, false).map(Some)

@@ -38,8 +38,13 @@ pub(super) trait Evaluation<D: RankDevice> {
     /// Returns a direction with zeros at Dirichlet unknowns.
     fn free(&self, direction: &Buffer<f64, D>) -> Result<Buffer<f64, D>, SolveError>;
 
-    /// Returns $r(u)$ and the product of $A(u)$ with a direction, both zero at Dirichlet unknowns; none if r has no value on the
-    /// cells of the rank.
+    /// Returns $r(u)$, zero at Dirichlet unknowns; none if it has no value on the cells of the rank.
+    fn residual(&self, at: &At<'_, D>) -> Result<Option<Buffer<f64, D>>, SolveError>;
+
+    /// Returns the product of $A(u)$ with a direction, zero at Dirichlet unknowns.
+    fn product(&self, at: &At<'_, D>, direction: &Buffer<f64, D>) -> Result<Buffer<f64, D>, SolveError>;
+
+    /// Returns both; none as [`Self::residual`].
     fn products(
         &self,
         at: &At<'_, D>,
@@ -119,6 +124,28 @@ impl<D: RankDevice> OnHost<'_, '_, D> {
         change(&mut v);
         Ok(self.form.owned(&v)?)
     }
+
+    /// Returns the residual at a state with ghosts, without messages; none if it has no value.
+    fn residual_at(&self, state: &State<'_>) -> Result<Option<Buffer<f64, D>>, SolveError> {
+        let mut r = vec![0.0; state.u.len()];
+        if let Some(operator) = &self.form.operator {
+            if !operator.residual_is_finite(state, &mut r)? {
+                return Ok(None);
+            }
+            self.given.distribute_transpose(&mut r);
+        }
+        Ok(Some(self.form.owned(&r)?))
+    }
+
+    /// Returns the product of the tangent with a direction, both with ghosts, without messages.
+    fn product_at(&self, state: &State<'_>, direction: &[f64]) -> Result<Buffer<f64, D>, SolveError> {
+        let mut product = vec![0.0; state.u.len()];
+        if let Some(operator) = &self.form.operator {
+            operator.apply(state, direction, &mut product)?;
+            self.given.distribute_transpose(&mut product);
+        }
+        Ok(self.form.owned(&product)?)
+    }
 }
 
 impl<D: RankDevice> Evaluation<D> for OnHost<'_, '_, D> {
@@ -135,25 +162,28 @@ impl<D: RankDevice> Evaluation<D> for OnHost<'_, '_, D> {
         self.changed(direction, |direction| self.given.distribute(direction))
     }
 
+    fn residual(&self, at: &At<'_, D>) -> Result<Option<Buffer<f64, D>>, SolveError> {
+        let [u, rate] = at.of_cells(self.form)?;
+        self.residual_at(&State { u: &u, rate: &rate, time: self.time, shift: at.shift })
+    }
+
+    fn product(&self, at: &At<'_, D>, direction: &Buffer<f64, D>) -> Result<Buffer<f64, D>, SolveError> {
+        let [u, rate] = at.of_cells(self.form)?;
+        let direction = self.form.with_ghosts(direction.host_view().map_err(LinalgError::from)?)?;
+        self.product_at(&State { u: &u, rate: &rate, time: self.time, shift: at.shift }, &direction)
+    }
+
     fn products(
         &self,
         at: &At<'_, D>,
         direction: &Buffer<f64, D>,
     ) -> Result<Option<[Buffer<f64, D>; 2]>, SolveError> {
-        let form = self.form;
-        let [u, rate] = at.of_cells(form)?;
-        let direction = form.with_ghosts(direction.host_view().map_err(LinalgError::from)?)?;
+        // All ranks exchange both, also those without a residual.
+        let [u, rate] = at.of_cells(self.form)?;
+        let direction = self.form.with_ghosts(direction.host_view().map_err(LinalgError::from)?)?;
         let state = State { u: &u, rate: &rate, time: self.time, shift: at.shift };
-        let mut products = [vec![0.0; u.len()], vec![0.0; u.len()]];
-        if let Some(operator) = &form.operator {
-            if !operator.residual_is_finite(&state, &mut products[0])? {
-                return Ok(None);
-            }
-            operator.apply(&state, &direction, &mut products[1])?;
-            products.iter_mut().for_each(|product| self.given.distribute_transpose(product));
-        }
-        let [r, product] = products;
-        Ok(Some([form.owned(&r)?, form.owned(&product)?]))
+        let r = self.residual_at(&state)?;
+        r.map(|r| Ok([r, self.product_at(&state, &direction)?])).transpose()
     }
 
     fn assemble(&mut self, at: &At<'_, D>) -> Result<(), SolveError> {
@@ -196,6 +226,18 @@ impl OnGpu<'_, '_> {
         CudaState { u, rate, time: self.time, shift }
     }
 
+    /// Returns residual and product, and whether the residual is finite.
+    fn both(
+        &self,
+        at: &At<'_, Cuda>,
+        direction: &Buffer<f64, Cuda>,
+    ) -> Result<([Buffer<f64, Cuda>; 2], bool), SolveError> {
+        let zeros = || Buffer::zeros(self.form.device, at.u.len()).map_err(LinalgError::from);
+        let (mut r, mut product) = (zeros()?, zeros()?);
+        let is_finite = self.cells.products(&self.state(at), direction, [&mut r, &mut product])?;
+        Ok(([r, product], is_finite))
+    }
+
     fn assembled(&self) -> Result<&Csr<f64, Cuda>, SolveError> {
         let missing = || OperatorError::Mismatch("a matrix is used before it is assembled".into());
         Ok(self.matrix.as_ref().ok_or_else(missing)?.matrix())
@@ -227,17 +269,26 @@ impl Evaluation<Cuda> for OnGpu<'_, '_> {
         Ok(free)
     }
 
+    fn residual(&self, at: &At<'_, Cuda>) -> Result<Option<Buffer<f64, Cuda>>, SolveError> {
+        Ok(self.products(at, at.u)?.map(|[r, _]| r))
+    }
+
+    fn product(
+        &self,
+        at: &At<'_, Cuda>,
+        direction: &Buffer<f64, Cuda>,
+    ) -> Result<Buffer<f64, Cuda>, SolveError> {
+        let ([_, product], _) = self.both(at, direction)?;
+        Ok(product)
+    }
+
     fn products(
         &self,
         at: &At<'_, Cuda>,
         direction: &Buffer<f64, Cuda>,
     ) -> Result<Option<[Buffer<f64, Cuda>; 2]>, SolveError> {
-        let zeros = || Buffer::zeros(self.form.device, at.u.len()).map_err(LinalgError::from);
-        let (mut r, mut product) = (zeros()?, zeros()?);
-        if !self.cells.products(&self.state(at), direction, [&mut r, &mut product])? {
-            return Ok(None);
-        }
-        Ok(Some([r, product]))
+        let ([r, product], is_finite) = self.both(at, direction)?;
+        Ok(is_finite.then_some([r, product]))
     }
 
     fn assemble(&mut self, at: &At<'_, Cuda>) -> Result<(), SolveError> {

@@ -7,6 +7,7 @@ use femtile_operator::{CpuOperator, DiscreteForm, State};
 use femtile_space::Space;
 
 use super::given::{Given, Place};
+use super::totals::subtract;
 use super::{FormProblem, FormSolution};
 use crate::SolveError;
 
@@ -76,6 +77,7 @@ impl FormSolution<'_> {
         let discrete = operator.discrete();
         let mut residual = vec![0.0; self.u.len()];
         operator.residual(&state, &mut residual)?;
+        subtract(&self.problem.loads(&self.space), &mut residual);
         if self.problem.has_several_degrees() {
             // The residual by degrees of freedom at corners, where Dirichlet values are given.
             self.problem.interpolations(&self.space)?.distribute_transpose(&mut residual);

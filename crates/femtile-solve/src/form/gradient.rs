@@ -108,7 +108,7 @@ impl FormAt<'_, '_> {
     /// [`SolveError::Setting`] for a formula that cannot be read, [`SolveError::Fem`] if it is not finite.
     pub fn integral(&self, functional: &Functional) -> Result<f64, SolveError> {
         let of = self.problem.of_functional(functional)?;
-        let space = Space::new(self.problem.mesh, self.problem.degree)?;
+        let space = self.problem.space()?;
         let form = of.form()?;
         Ok(self.operator(&space, &form)?.energy(&self.state())?)
     }
@@ -145,7 +145,7 @@ impl FormAt<'_, '_> {
             .iter()
             .map(|name| problem.parameter(name).map(|(argument, values)| (*name, argument, values)))
             .collect::<Result<_, _>>()?;
-        let space = Space::new(problem.mesh, problem.degree)?;
+        let space = problem.space()?;
         let of = problem.of_functional(functional)?;
         let form = of.form()?;
         let mut slope = vec![0.0; self.u.len()];

@@ -6,7 +6,7 @@ use femtile_device::cuda::Opening;
 use femtile_form::{CellTerms, Components, Dependence, Equation, EquationText, Form, Unknown};
 use femtile_linalg::LinearOperator;
 use femtile_operator::{CpuOperator, DiscreteForm, State};
-use femtile_space::{LinearConstraints, Space};
+use femtile_space::LinearConstraints;
 use femtile_time::implicit::{Checkpoint, Outcome, Scheme, Steps, Stop};
 
 use super::FormProblem;
@@ -119,7 +119,7 @@ impl<'m> FormProblem<'m> {
             let message = "an equation of its own in time is solved by one rank: take ranks = 1";
             return Err(SolveError::solver("ranks", message));
         }
-        let space = Space::new(self.mesh, self.degree)?;
+        let space = self.space()?;
         let form = self.form()?;
         self.check_formulas(&form)?;
         check_scheme(&form, stepping.scheme)?;
@@ -220,7 +220,8 @@ impl<'m> Run<'_, 'm> {
         let has_motions = approximation.takes_cg && takes_motions(config, form, motions);
         let near_nullspace = has_motions.then(|| motions.rows_of(&all, constraints));
         let (operator, comm) = (Some(operator), Comm::alone());
-        let on_rank = RankForm { device, comm, cpu, operator, part: None, near_nullspace };
+        let on_rank =
+            RankForm { device, comm, cpu, operator, part: None, near_nullspace, loads: problem.loads(space) };
         let mass = match stepping.steps {
             Steps::Fixed(_) => None,
             Steps::Adaptive { .. } => Some(mass(known, &on_rank)?),
@@ -242,6 +243,7 @@ impl<'m> Run<'_, 'm> {
             u: Vec::new(),
             nonlinear: None,
             load_steps: Vec::new(),
+            modes: Vec::new(),
             outcome: linear_outcome(&not_begun(stepping.start)),
             by: SolvedBy::new((device, reason), parts, config),
             warnings: Vec::new(),
@@ -292,7 +294,9 @@ fn mass<D: RankDevice>(
         cells: CellTerms { source: "-u".into(), ..CellTerms::default() },
         ..EquationText::default()
     };
-    let form = Equation::new("mass", text)?.form(known.form.dimension()).build()?;
+    let equation = Equation::new("mass", text)?;
+    let of_mass = equation.form(known.form.dimension()).axisymmetric(known.problem.is_axisymmetric);
+    let form = of_mass.build()?;
     let discrete = DiscreteForm::new(known.space, &form, &known.problem.boundary)?;
     let operator = Some(CpuOperator::new(discrete, on.cpu)?);
     let of_mass = RankForm {
@@ -302,6 +306,7 @@ fn mass<D: RankDevice>(
         operator,
         part: None,
         near_nullspace: None,
+        loads: Vec::new(),
     };
     let mut cells = CellMatrix::new(on.cpu)?;
     cells.fill(&of_mass, &State::of(&[]), &LinearConstraints::none(known.constraints.n_dofs()))?;

@@ -3,14 +3,12 @@
 use std::ops::Range;
 
 use femtile_expression::Shape;
-use femtile_form::{Class, Dependence, Form};
+use femtile_form::{Class, Dependence, Form, Integrand};
+use femtile_linalg::eigen::{Dense, symmetric_eigen};
 use femtile_space::{LinearConstraints, PointMap, Space, SpaceError};
 
 /// Sum of squares at the constrained unknowns below which a motion is free; rounding leaves 1e-10 of a million of them.
 const FREE: f64 = 1e-8;
-
-/// Sweeps of Jacobi's method for eigenvalues, more than ever needed for six rows.
-const SWEEPS: usize = 30;
 
 /// The name of the constants.
 pub(super) const CONSTANT: &str = "a constant";
@@ -29,6 +27,10 @@ pub(super) struct Motions {
     names: Vec<String>,
     /// One after the other: `[names][n_unknowns]`.
     vectors: Vec<Vec<f64>>,
+    /// Those that the form itself holds: of a body of revolution all but the translation along its axis.
+    held: Vec<usize>,
+    /// Components that grow the circles around an axis, which holds them.
+    radial: Vec<usize>,
     /// Whether there are several unknowns.
     are_several: bool,
 }
@@ -42,6 +44,8 @@ impl Motions {
             return Ok(Self {
                 names: vec![CONSTANT.to_owned()],
                 vectors: vec![vec![1.0; space.n_dofs()]],
+                held: Vec::new(),
+                radial: Vec::new(),
                 are_several: false,
             });
         }
@@ -50,7 +54,13 @@ impl Motions {
         if let [(_, shape)] = *unknowns
             && !are_displacements(&(0..n), shape)
         {
-            return Ok(Self { names: Vec::new(), vectors: Vec::new(), are_several: false });
+            return Ok(Self {
+                names: Vec::new(),
+                vectors: Vec::new(),
+                held: Vec::new(),
+                radial: Vec::new(),
+                are_several: false,
+            });
         }
         let places = scaled(&places(space)?);
         let constant = |own: usize| -> Vec<f64> {
@@ -65,6 +75,7 @@ impl Motions {
             vector
         };
         let (mut names, mut vectors, mut first): (Vec<String>, _, _) = (Vec::new(), Vec::new(), 0);
+        let (mut held, mut radial) = (Vec::new(), Vec::new());
         for &(unknown, shape) in unknowns {
             let own = first..first + shape.n_entries();
             first = own.end;
@@ -72,6 +83,10 @@ impl Motions {
             if !are_displacements(&own, shape) {
                 names.extend(own.map(|_| format!("{CONSTANT} of {unknown}")));
                 continue;
+            }
+            if space.is_axisymmetric() {
+                held.extend([names.len(), names.len() + 2]);
+                radial.push(own.start);
             }
             names.extend(["x", "y", "z"][..d].iter().map(|axis| format!("translation along {axis}")));
             if d == 2 {
@@ -82,7 +97,7 @@ impl Motions {
                 vectors.extend([[1, 2], [2, 0], [0, 1]].map(|axes| rotation(own.start, axes)));
             }
         }
-        Ok(Self { names, vectors, are_several: unknowns.len() > 1 })
+        Ok(Self { names, vectors, held, radial, are_several: unknowns.len() > 1 })
     }
 
     /// Returns the motions of the first part of the mesh that constraints and the terms of a form leave free; none if all are
@@ -94,10 +109,11 @@ impl Motions {
         constraints: &LinearConstraints,
     ) -> Result<Option<Free>, SpaceError> {
         // λ, a Robin condition or springs.
-        let mut classes = form.integrals().iter().map(|integral| integral.integrand.class());
-        if classes.clone().any(|class| class.reaction != Dependence::Zero) {
+        if form.integrals().iter().any(|integral| self.has_reaction(&integral.integrand, form.n_components()))
+        {
             return Ok(None);
         }
+        let mut classes = form.integrals().iter().map(|integral| integral.integrand.class());
         // The value of one of several unknowns beside a derivative of another may hold it.
         let may_hold = |class: &Class| class.convection.max(class.drift) != Dependence::Zero;
         if self.are_several && classes.any(may_hold) {
@@ -117,8 +133,9 @@ impl Motions {
                 }
             }
         }
-        for (part, gram) in grams.into_iter().enumerate() {
-            let basis = null_space(gram, FREE);
+        for (part, mut gram) in grams.into_iter().enumerate() {
+            self.held.iter().for_each(|&motion| gram[motion][motion] += 1.0);
+            let basis = null_space(&gram, FREE);
             if basis.is_empty() {
                 continue;
             }
@@ -127,6 +144,14 @@ impl Motions {
             return Ok(Some(Free { motions: self.describe(basis), at }));
         }
         Ok(None)
+    }
+
+    /// Returns whether values of the unknown enter equations for values, but for the circumference that a radial displacement changes.
+    fn has_reaction(&self, integrand: &Integrand, n_components: usize) -> bool {
+        let stride = 1 + integrand.dimension();
+        let is_value = |slot: &usize| slot.is_multiple_of(stride);
+        let is_radial = |slot: &usize| self.radial.contains(&(slot / stride % n_components));
+        integrand.entries().iter().any(|pair| pair.iter().all(is_value) && !pair.iter().all(is_radial))
     }
 
     /// Returns the names of a basis of combinations of motions: rotations where a combination has a part of one, translations
@@ -242,33 +267,12 @@ fn scaled(points: &[[f64; 3]]) -> Vec<[f64; 3]> {
     moved.iter().map(|x| x.map(|x| x / size)).collect()
 }
 
-/// Returns the eigenvectors of a small symmetric matrix whose eigenvalues are at most `bound`, by Jacobi's method.
-fn null_space(mut a: Vec<Vec<f64>>, bound: f64) -> Vec<Vec<f64>> {
+/// Returns the eigenvectors of a small symmetric matrix whose eigenvalues are at most `bound`.
+fn null_space(a: &[Vec<f64>], bound: f64) -> Vec<Vec<f64>> {
     let n = a.len();
-    let mut vectors: Vec<Vec<f64>> =
-        (0..n).map(|i| (0..n).map(|j| f64::from(u8::from(i == j))).collect()).collect();
-    for _ in 0..SWEEPS {
-        for p in 0..n {
-            for q in p + 1..n {
-                if a[p][q] == 0.0 {
-                    continue;
-                }
-                let theta = (a[q][q] - a[p][p]) / (2.0 * a[p][q]);
-                let t = theta.signum() / (theta.abs() + theta.hypot(1.0));
-                let c = 1.0 / t.hypot(1.0);
-                let s = t * c;
-                for row in &mut a {
-                    (row[p], row[q]) = (c * row[p] - s * row[q], s * row[p] + c * row[q]);
-                }
-                for k in 0..n {
-                    (a[p][k], a[q][k]) = (c * a[p][k] - s * a[q][k], s * a[p][k] + c * a[q][k]);
-                    (vectors[p][k], vectors[q][k]) =
-                        (c * vectors[p][k] - s * vectors[q][k], s * vectors[p][k] + c * vectors[q][k]);
-                }
-            }
-        }
-    }
-    (0..n).filter(|&i| a[i][i] <= bound).map(|i| std::mem::take(&mut vectors[i])).collect()
+    let (values, vectors) = symmetric_eigen(&Dense::of([n, n], |row, column| a[row][column]));
+    let n_null = values.iter().filter(|value| **value <= bound).count();
+    (0..n_null).map(|column| (0..n).map(|row| vectors[(row, column)]).collect()).collect()
 }
 
 #[cfg(test)]
@@ -279,11 +283,11 @@ mod tests {
     fn the_null_space_of_a_small_matrix_is_found() {
         // vvᵀ + wwᵀ with v = (1, 1, 0), w = (0, 0, 2): the null space is (1, −1, 0).
         let a = vec![vec![1.0, 1.0, 0.0], vec![1.0, 1.0, 0.0], vec![0.0, 0.0, 4.0]];
-        let found = null_space(a, 1e-10);
+        let found = null_space(&a, 1e-10);
         let [vector] = &found[..] else { panic!("{found:?}") };
         assert!((vector[0] + vector[1]).abs() < 1e-12 && vector[2].abs() < 1e-12);
         assert!((vector[0].abs() - 0.5_f64.sqrt()).abs() < 1e-12);
-        assert!(null_space(vec![vec![2.0, 1.0], vec![1.0, 2.0]], 1e-10).is_empty());
-        assert_eq!(null_space(vec![vec![0.0; 3]; 3], 1e-10).len(), 3);
+        assert!(null_space(&[vec![2.0, 1.0], vec![1.0, 2.0]], 1e-10).is_empty());
+        assert_eq!(null_space(&vec![vec![0.0; 3]; 3], 1e-10).len(), 3);
     }
 }

@@ -67,6 +67,8 @@ impl FormProblem<'_> {
             self.given = vec![Given { place: Place::Facets(facets), values: values.clone(), path: path() }];
             self.terms.clear();
         }
+        // They have the same part in R(u; v) and R(w; v).
+        self.sources.clear();
         for given in &mut self.given {
             let own = given.values.iter_mut().zip(&values).filter(|(own, _)| own.is_some());
             own.for_each(|(own, value)| own.clone_from(value));
@@ -81,7 +83,7 @@ impl FormProblem<'_> {
     /// # Errors
     /// [`SolveError::Fem`] if the function or its gradient is not finite.
     pub fn size_of(&self, exact: &[Expression]) -> Result<ErrorNorms, SolveError> {
-        let space = Space::new(self.mesh, self.degree)?;
+        let space = self.space()?;
         norms(&space, &vec![0.0; space.n_dofs() * exact.len()], (exact, self.end()))
     }
 
@@ -90,7 +92,7 @@ impl FormProblem<'_> {
     /// # Errors
     /// As [`Self::size_of`]; [`SolveError::Setting`] if the function is not finite at a node.
     pub fn error_of_interpolant(&self, exact: &[Expression]) -> Result<ErrorNorms, SolveError> {
-        let (space, time) = (Space::new(self.mesh, self.degree)?, self.end());
+        let (space, time) = (self.space()?, self.end());
         let values: Vec<_> = exact.iter().map(|w| Coefficient::Expression(w.at_time(time))).collect();
         norms(&space, &self.interpolate(&space, &values, &path())?, (exact, time))
     }

@@ -5,7 +5,7 @@
 //! it.
 //!
 //! [`solve`] has linear forms, [`newton`] the others: an [`equation`] is one at a time t, a [`rank_form`] its cells on a rank with
-//! the matrix of its tangent. [`in_time`] has runs in time, whose [`stages`] are equations with a rate ([`stage`]).
+//! the matrix of its tangent. [`in_time`] has runs in time, whose [`stages`] are equations with a rate ([`stage`]); [`modes`] has eigenvalues.
 
 mod approximation;
 mod cell_metric;
@@ -19,7 +19,9 @@ mod gradient;
 mod in_time;
 mod kernel;
 mod manufactured;
+mod modes;
 mod newton;
+mod objectivity;
 mod on_ranks;
 mod output;
 mod part;
@@ -31,11 +33,13 @@ mod stage;
 mod stages;
 mod stress;
 mod taylor;
+mod totals;
 
 pub use continuation::{Continuation, LoadStep};
 pub use gradient::{FormAt, Functional};
 pub use in_time::FormObserver;
 pub use manufactured::{ErrorNorms, ManufacturedBoundary};
+pub use modes::Mode;
 pub use problem::FormProblem;
 pub use solution::FormSolution;
 pub use stress::Stress;

@@ -104,7 +104,8 @@ impl Known<'_, '_> {
         let all: Vec<u32> = (0..constraints.n_dofs() as u32).collect();
         let near_nullspace = takes_motions(config, form, motions).then(|| motions.rows_of(&all, constraints));
         let (operator, comm) = (Some(operator), Comm::alone());
-        let on_rank = RankForm { device, comm, cpu, operator, part: None, near_nullspace };
+        let on_rank =
+            RankForm { device, comm, cpu, operator, part: None, near_nullspace, loads: problem.loads(space) };
         let mut found = self.converge(&on_rank, (config, evaluate), stages)?;
         let by = SolvedBy::new((device, reason), found.parts.clone(), &found.config);
         let u = std::mem::take(&mut found.u);

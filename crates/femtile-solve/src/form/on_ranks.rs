@@ -20,7 +20,8 @@ use super::kernel::Motions;
 use super::part::{FormPart, PartUnknowns};
 use super::rank_form::{Part, RankForm};
 use super::solution::SolvedBy;
-use super::solve::{Solved, takes_motions};
+use super::solve::{Conditions, Solved, takes_motions};
+use super::totals::Loads;
 use crate::matrix::{check_preconditioner, resolved};
 use crate::preconditioner::RowsOfProblem;
 use crate::ranks::device::{RankDevices, check_unknowns, devices, joined};
@@ -121,6 +122,7 @@ impl Known<'_, '_> {
             takes_motions(config, form, motions).then(|| motions.rows_of(&owned, constraints));
         let (halo, n) = (Arc::clone(local.halo()), constraints.n_dofs());
         let unknowns = RankUnknowns { owned, local, n };
+        let loads = problem.loads(space);
         let global = GlobalUnknowns { comm, n, unknowns: &unknowns.owned };
         let by = |parts: SystemSummary, config: &SolverConfig| -> Result<SolvedBy, SolveError> {
             Ok(SolvedBy {
@@ -139,13 +141,14 @@ impl Known<'_, '_> {
                 operator: agreed(comm, operator)?,
                 part: Some(part),
                 near_nullspace,
+                loads: own.as_ref().map_or(Loads::new(), |own| own.loads(&loads)),
             };
             let found = self.converge(&on_rank, (config, on_host), stages)?;
             let (u, by) = (global.gather(&found.u, keepers)?, by(found.parts.clone(), &found.config)?);
             return Ok(found.into_solved(u, by));
         }
         let rows = match &own {
-            Some(own) => own.rows(cpu, (constraints, time), &unknowns.local),
+            Some(own) => own.rows(cpu, Conditions { constraints, time, loads: &loads }, &unknowns.local),
             None => nothing(cpu),
         };
         let (rows, b) = agreed(comm, rows)?;

@@ -6,7 +6,7 @@ use std::path::Path;
 use femtile_mesh::io::FileSum;
 use femtile_mesh::io::vtu::WriteOptions;
 
-use super::FormSolution;
+use super::{FormSolution, Mode};
 use crate::output::{NodalField, write_vtu};
 use crate::{SolutionData, SolveError};
 
@@ -34,29 +34,43 @@ impl FormSolution<'_> {
         SolutionData::of_fields(&self.space, &self.fields()?, None)
     }
 
-    /// Returns u, or each of several unknowns by its name, and the stresses of elasticity.
+    /// Returns u, or each of several unknowns by its name, and the stresses of elasticity; of modes those of each one.
     fn fields(&self) -> Result<Vec<NodalField<'_>>, SolveError> {
+        if !self.modes.is_empty() {
+            let of = |(i, mode): (usize, &Mode)| self.unknowns_of(&mode.u, &format!("mode_{}", i + 1));
+            return Ok(self.modes.iter().enumerate().flat_map(of).collect());
+        }
+        let mut fields = self.unknowns_of(&self.u, "u");
+        if let Some(stress) = self.stress()? {
+            let (tensor, von_mises) = (Cow::Owned(stress.tensor), Cow::Owned(stress.von_mises));
+            fields.push(NodalField { name: "stress".into(), n_components: 6, values: tensor });
+            fields.push(NodalField { name: "von_mises".into(), n_components: 1, values: von_mises });
+        }
+        Ok(fields)
+    }
+
+    /// Returns each unknown of a function: a single one by the name of the function, of several u those by their names.
+    fn unknowns_of(&self, u: &[f64], function: &str) -> Vec<NodalField<'static>> {
         let all = self.n_components();
         let is_alone = self.problem.unknowns().len() == 1;
         let (mut first, mut fields) = (0, Vec::new());
         for (name, shape) in self.problem.unknowns() {
             let n = shape.n_entries();
-            let mut values: Vec<f64> = Vec::with_capacity(self.u.len() / all * n.max(3));
-            for u in self.u.chunks_exact(all) {
+            let mut values: Vec<f64> = Vec::with_capacity(u.len() / all * n.max(3));
+            for u in u.chunks_exact(all) {
                 values.extend_from_slice(&u[first..first + n]);
                 // Vectors of the plane have three components.
                 values.extend((n == 2).then_some(0.0));
             }
-            let name = if is_alone { "u" } else { name };
+            let name = match (is_alone, function) {
+                (true, _) => function.to_owned(),
+                (_, "u") => name.to_owned(),
+                _ => format!("{function}_{name}"),
+            };
             let n_components = if n == 2 { 3 } else { n };
-            fields.push(NodalField { name, n_components, values: Cow::Owned(values) });
+            fields.push(NodalField { name: name.into(), n_components, values: Cow::Owned(values) });
             first += n;
         }
-        if let Some(stress) = self.stress()? {
-            let (tensor, von_mises) = (Cow::Owned(stress.tensor), Cow::Owned(stress.von_mises));
-            fields.push(NodalField { name: "stress", n_components: 6, values: tensor });
-            fields.push(NodalField { name: "von_mises", n_components: 1, values: von_mises });
-        }
-        Ok(fields)
+        fields
     }
 }

@@ -1,5 +1,6 @@
 //! The part of a problem that a rank assembles.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use femtile_comm::{Comm, Halo, LocalUnknowns, OwnedRows};
@@ -11,7 +12,8 @@ use femtile_space::{LinearConstraints, LinearRelation, Space};
 
 use super::FormProblem;
 use super::problem::FacetTerm;
-use super::solve::assemble;
+use super::solve::{Conditions, assemble};
+use super::totals::Loads;
 use crate::SolveError;
 use crate::ranks::{Numbering, numbers_in, owned_rows};
 
@@ -73,16 +75,16 @@ impl<'p> FormPart<'p> {
         Ok(Self { part, form: problem.form()?, problem, space, numbering, numbers })
     }
 
-    /// Assembles the owned rows of matrix and right side; `constraints` are those on the whole mesh.
+    /// Assembles the owned rows of matrix and right side; constraints and loads are those on the whole mesh.
     pub fn rows(
         &self,
         cpu: &Cpu,
-        (constraints, time): (&LinearConstraints, f64),
+        at: Conditions<'_>,
         unknowns: &LocalUnknowns,
     ) -> Result<(OwnedRows<f64>, Vec<f64>), SolveError> {
-        let constraints = self.constraints(constraints)?;
-        let assembled =
-            self.discrete().and_then(|discrete| assemble(cpu, None, discrete, (&constraints, time)));
+        let (constraints, loads) = (self.constraints(at.constraints)?, self.loads(at.loads));
+        let at = Conditions { constraints: &constraints, loads: &loads, ..at };
+        let assembled = self.discrete().and_then(|discrete| assemble(cpu, None, discrete, at));
         let (matrix, b) = assembled.map_err(|error| self.in_global_numbers(error))?;
         Ok((owned_rows(cpu, unknowns, &matrix)?, unknowns.restrict_to_owned(&b)))
     }
@@ -91,6 +93,14 @@ impl<'p> FormPart<'p> {
     pub fn operator(&self, cpu: &Cpu) -> Result<CpuOperator<'_>, SolveError> {
         let operator = self.discrete().and_then(|discrete| Ok(CpuOperator::new(discrete, cpu)?));
         operator.map_err(|error| self.in_global_numbers(error))
+    }
+
+    /// Returns the right side of sources at points at the unknowns of the part, ghosts included.
+    pub fn loads(&self, of_whole: &[(u32, f64)]) -> Loads {
+        let mut loads = BTreeMap::new();
+        of_whole.iter().for_each(|&(unknown, load)| *loads.entry(unknown).or_insert(0.0) += load);
+        let own = (0..).zip(self.unknowns());
+        own.filter_map(|(unknown, in_whole)| Some((unknown, *loads.get(&in_whole)?))).collect()
     }
 
     fn discrete(&self) -> Result<DiscreteForm<'_>, SolveError> {
@@ -107,16 +117,20 @@ impl<'p> FormPart<'p> {
 
     /// Returns the Dirichlet values at the degrees of freedom of the part, ghosts included.
     pub fn constraints(&self, of_whole: &LinearConstraints) -> Result<LinearConstraints, SolveError> {
-        let n = self.form.n_components() as u32;
-        let unknowns = self.numbers.iter().flat_map(|&dof| (0..n).map(move |c| dof * n + c));
         let relation = |(dof, in_whole): (u32, u32)| {
             let constant = of_whole.value(in_whole)?;
             Some(LinearRelation { dof, terms: Vec::new(), constant })
         };
         let is_given = |(_, in_whole): &(u32, u32)| of_whole.contains(*in_whole);
         let relations: Vec<LinearRelation> =
-            (0..).zip(unknowns).filter(is_given).filter_map(relation).collect();
-        Ok(LinearConstraints::new(self.numbers.len() * n as usize, &relations)?)
+            (0..).zip(self.unknowns()).filter(is_given).filter_map(relation).collect();
+        Ok(LinearConstraints::new(self.numbers.len() * self.form.n_components(), &relations)?)
+    }
+
+    /// Returns the number on the whole mesh of each unknown of the part.
+    fn unknowns(&self) -> impl Iterator<Item = u32> {
+        let n = self.form.n_components() as u32;
+        self.numbers.iter().flat_map(move |&dof| (0..n).map(move |c| dof * n + c))
     }
 }
 
@@ -154,6 +168,7 @@ impl FormProblem<'_> {
         };
         let boundary = Arc::new(part.boundary.clone());
         let mut problem = FormProblem::new(&part.mesh, boundary, self.equation.clone()).degree(self.degree);
+        problem.is_axisymmetric = self.is_axisymmetric;
         problem.coefficients = of_part(&self.coefficients);
         problem.terms = self.terms.iter().map(term).collect();
         problem.exact.clone_from(&self.exact);

@@ -4,8 +4,8 @@ use std::sync::{Arc, OnceLock};
 
 use femtile_expression::{Expression, Names, Shape};
 use femtile_form::{
-    Argument, BoundaryTerms, Coefficient, CoefficientShape, Equation, Form, FormError, Formulas, Input,
-    Integral, Stabilisation,
+    Argument, BoundaryTerms, Coefficient, CoefficientShape, Derivation, Equation, Form, FormBuilder,
+    FormError, Formulas, Input, Integral, Stabilisation,
 };
 use femtile_mesh::check::BoundaryFacets;
 use femtile_mesh::{Field, Mesh};
@@ -14,6 +14,7 @@ use femtile_space::{PointMap, Space, SpaceError};
 use super::cell_metric::cell_metric;
 use super::continuation::Continuation;
 use super::given::{Given, Place, Terms};
+use super::totals::PointSource;
 use crate::boundary::Selected;
 use crate::coefficient::{check_count, coefficient, conductivity, scalar};
 use crate::ranks::OnMesh;
@@ -58,12 +59,14 @@ pub struct FormProblem<'m> {
     pub(super) coefficients: Vec<(String, Argument)>,
     pub(super) given: Vec<Given>,
     pub(super) terms: Vec<FacetTerm>,
+    pub(super) sources: Vec<PointSource>,
     /// For each component, or none for zero.
     initial: Vec<Coefficient>,
     /// The solution of a manufactured problem, for each component.
     pub(super) exact: Option<Vec<Expression>>,
     pub(super) continuation: Option<Continuation>,
     pub(super) is_in_time: bool,
+    pub(super) is_axisymmetric: bool,
     n_conditions: usize,
     inner_facets: Vec<InnerFacets>,
     notes: Vec<String>,
@@ -95,10 +98,12 @@ impl<'m> FormProblem<'m> {
             coefficients: Vec::new(),
             given: Vec::new(),
             terms: Vec::new(),
+            sources: Vec::new(),
             initial: Vec::new(),
             exact: None,
             continuation: None,
             is_in_time: false,
+            is_axisymmetric: false,
             n_conditions: 0,
             inner_facets: Vec::new(),
             notes: Vec::new(),
@@ -165,6 +170,37 @@ impl<'m> FormProblem<'m> {
         self
     }
 
+    /// Makes the plane the half section of a body of revolution: x is the distance from the axis, y runs along it; see
+    /// [`femtile_form::FormBuilder::axisymmetric`]. Fluxes, energies and [functionals](Space::axisymmetric) are those of the body.
+    ///
+    /// # Errors
+    /// [`SolveError::Setting`] for a mesh in space, for one with a node on the other side of the axis, and after conditions.
+    pub fn axisymmetric(mut self) -> Result<Self, SolveError> {
+        let refuse = |message| Err(SolveError::setting(&["space".into(), "axisymmetric".into()], message));
+        if self.n_conditions > 0 {
+            return refuse(
+                "is set before conditions, as their totals are divided by the area of the body".to_owned(),
+            );
+        }
+        if self.mesh.dimension() != 2 {
+            return refuse("is for meshes in the plane, the half section of the body".to_owned());
+        }
+        let (points, beyond) = (&self.mesh.points, -axis_rounding(self.mesh));
+        if let Some(node) = points.iter().position(|[x, ..]| *x < beyond) {
+            let [x, y, _] = points[node];
+            return refuse(format!(
+                "the axis x = 0 cuts the mesh: node {node} is at ({x}, {y}); mesh the half with x ≥ 0 alone, or move it there"
+            ));
+        }
+        self.is_axisymmetric = true;
+        Ok(self)
+    }
+
+    /// Returns the space of the unknowns.
+    pub(super) fn space(&self) -> Result<Space<'m>, SpaceError> {
+        Ok(Space::new(self.mesh, self.degree)?.axisymmetric(self.is_axisymmetric))
+    }
+
     /// Sets the function that the solution of a nonlinear equation is sought from, or the one at the start of a run in time, with a
     /// value for each component; zero without it.
     ///
@@ -199,6 +235,15 @@ impl<'m> FormProblem<'m> {
         Ok(())
     }
 
+    /// Sets the density of an equation without a capacity, for [`Self::modes`].
+    ///
+    /// # Errors
+    /// As [`Self::scalar`].
+    pub fn density(&mut self, value: &Value) -> Result<(), SolveError> {
+        self.equation.set_capacity(DENSITY, &[DENSITY]);
+        self.scalar(DENSITY, value)
+    }
+
     /// Sets a coefficient that is a scalar or a tensor.
     ///
     /// # Errors
@@ -215,7 +260,12 @@ impl<'m> FormProblem<'m> {
     /// # Errors
     /// As [`Self::scalar`], and for another number of values than axes.
     pub fn vector(&mut self, name: &str, values: &[Value]) -> Result<(), SolveError> {
-        let found = self.components(values, &self.of_coefficient(name))?;
+        let path = self.of_coefficient(name);
+        let found = match values.len() {
+            // The third axis of formulas is the way around.
+            3 if self.is_axisymmetric => self.numbers(values, &path)?,
+            _ => self.components(values, &path)?,
+        };
         self.set(name, found.into());
         Ok(())
     }
@@ -289,11 +339,15 @@ impl<'m> FormProblem<'m> {
     ) -> Result<(), SolveError> {
         let path = self.condition();
         let facets = self.select(&region.into(), &path)?;
-        let name = format!("{CONDITION}{}", self.n_conditions - 1);
-        self.equation
-            .set_boundary_term(&name, BoundaryTerms { flux: formulas.into(), ..BoundaryTerms::default() });
-        self.terms.push(FacetTerm { name, facets, arguments: Vec::new() });
+        self.add_flux(facets, formulas.into());
         Ok(())
+    }
+
+    /// Adds the formulas of the condition that was begun.
+    pub(super) fn add_flux(&mut self, facets: Vec<u32>, flux: Formulas) {
+        let name = format!("{CONDITION}{}", self.n_conditions - 1);
+        self.equation.set_boundary_term(&name, BoundaryTerms { flux, ..BoundaryTerms::default() });
+        self.terms.push(FacetTerm { name, facets, arguments: Vec::new() });
     }
 
     /// Returns the Krylov method that goes with the tangent: conjugate gradients where they can, see
@@ -359,6 +413,26 @@ impl<'m> FormProblem<'m> {
     /// Returns the form of the problem.
     pub(super) fn form(&self) -> Result<Form, SolveError> {
         self.built(None).map_err(|error| self.at_its_setting(error))
+    }
+
+    /// Returns the integrands of the problem as formulas, of modes without the capacity. A term that is the flux of a condition has the
+    /// key of that, `boundary[2]`; these are in the order of their numbers.
+    ///
+    /// # Errors
+    /// [`SolveError::Setting`] with the key of a formula that cannot be read.
+    pub fn derivations(&self, is_of_modes: bool) -> Result<Vec<Derivation>, SolveError> {
+        let found = self.builder(None);
+        let found = found.and_then(|builder| builder.without_capacity(is_of_modes).derivations());
+        let mut found = found.map_err(|error| self.at_its_setting(error))?;
+        found.sort_by_key(|derivation| {
+            derivation.term.as_deref().map(|term| (condition_of(term), term.to_owned()))
+        });
+        for derivation in &mut found {
+            let condition = derivation.term.as_deref().and_then(condition_of);
+            derivation.term =
+                condition.map(|number| format!("boundary[{number}]")).or(derivation.term.take());
+        }
+        Ok(found)
     }
 
     /// Returns the form of the problem with a coefficient, as a cell field, by which it is differentiated.
@@ -441,7 +515,11 @@ impl<'m> FormProblem<'m> {
     }
 
     fn built(&self, parameter: Option<(&str, &Field)>) -> Result<Form, FormError> {
-        let mut builder = self.equation.form(self.mesh.dimension());
+        self.builder(parameter)?.build()
+    }
+
+    fn builder(&self, parameter: Option<(&str, &Field)>) -> Result<FormBuilder<'_>, FormError> {
+        let mut builder = self.equation.form(self.mesh.dimension()).axisymmetric(self.is_axisymmetric);
         if self.equation.needs_cell_metric() {
             builder = builder.with_cell_metric(self.cell_metric()?);
         }
@@ -463,7 +541,7 @@ impl<'m> FormProblem<'m> {
                 term.arguments.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
             builder = builder.on_boundary(&term.name, &own, &arguments)?;
         }
-        builder.build()
+        Ok(builder)
     }
 
     /// Returns a coefficient that was set.
@@ -536,12 +614,12 @@ impl<'m> FormProblem<'m> {
     }
 
     /// Begins a condition and returns its path.
-    fn condition(&mut self) -> Vec<Key> {
+    pub(super) fn condition(&mut self) -> Vec<Key> {
         self.n_conditions += 1;
         vec!["boundary".into(), (self.n_conditions - 1).into()]
     }
 
-    fn select(&mut self, region: &Region, path: &[Key]) -> Result<Vec<u32>, SolveError> {
+    pub(super) fn select(&mut self, region: &Region, path: &[Key]) -> Result<Vec<u32>, SolveError> {
         let selected = region.facets(OnMesh::whole(self.mesh), &self.boundary, &below(path, "where"))?;
         if selected.n_inside > 0 {
             self.inner_facets.push(InnerFacets { condition: self.n_conditions - 1, n: selected.n_inside });
@@ -590,8 +668,20 @@ impl<'m> FormProblem<'m> {
             let message = format!("{found} entries in {d} dimensions: give one for each axis");
             return Err(SolveError::setting(path, message));
         }
+        self.numbers(values, path)
+    }
+
+    fn numbers(&self, values: &[Value], path: &[Key]) -> Result<Vec<Coefficient>, SolveError> {
         values.iter().enumerate().map(|(axis, value)| self.number(value, &below(path, axis))).collect()
     }
+}
+
+/// Distance beyond the axis that is rounding, relative to the size of the mesh.
+const ON_AXIS: f64 = 1e-12;
+
+/// Returns the distance from the axis of a body of revolution that is rounding.
+pub(super) fn axis_rounding(mesh: &Mesh) -> f64 {
+    ON_AXIS * mesh.points.iter().map(|[x, ..]| x.abs()).fold(0.0, f64::max)
 }
 
 /// Directions of GMRES before a restart. Restarts prolong the iterations of saddle points and of strong convection, to more than twice
@@ -611,16 +701,23 @@ pub(super) fn of_equation(name: &str) -> Vec<Key> {
     vec!["equation".into(), name.into()]
 }
 
+/// The name of the density among the coefficients.
+pub(super) const DENSITY: &str = "density";
+
 /// Begins the names of terms that are formulas of conditions.
 const CONDITION: &str = "condition-";
+
+/// Returns the number of the condition whose flux a term is.
+fn condition_of(term: &str) -> Option<usize> {
+    term.strip_prefix(CONDITION)?.parse().ok()
+}
 
 /// Returns the error of a formula with the key that it has in a case file.
 fn at_its_key(error: FormError) -> SolveError {
     let FormError::Formula { key, error: of_formula, .. } = &error else { return error.into() };
-    let condition = |word: &str| word.strip_prefix(CONDITION).and_then(|number| number.parse::<usize>().ok());
     let words: Vec<&str> = key.split('.').collect();
     let path = match words[..] {
-        ["boundary", term, ref keys @ ..] => match condition(term) {
+        ["boundary", term, ref keys @ ..] => match condition_of(term) {
             Some(number) => {
                 let path: Vec<Key> = vec!["boundary".into(), number.into()];
                 keys.iter().fold(path, |path, key| below(&path, *key))

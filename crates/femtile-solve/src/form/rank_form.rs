@@ -14,6 +14,7 @@ use femtile_sparse::{ProductMatrix, SparseDevice, StoredMatrix};
 
 use super::approximation::{Approximation, is_of_definiteness};
 use super::part::FormPart;
+use super::totals::Loads;
 use crate::matrix_preconditioner::{MatrixPreconditioner, of_magnitudes};
 use crate::preconditioner::{Preconditioning, RowsOfProblem, preconditioning};
 use crate::ranks::rows::nothing;
@@ -36,6 +37,8 @@ pub(super) struct RankForm<'a, D: RankDevice> {
     pub part: Option<Part<'a>>,
     /// Rigid motions or others on which the tangent is small, all of an unknown together; none if multigrid takes constants.
     pub near_nullspace: Option<Vec<f64>>,
+    /// The right side of sources at points.
+    pub loads: Loads,
 }
 
 /// The part of the mesh of a rank.
@@ -170,13 +173,15 @@ impl<D: RankDevice> RankForm<'_, D> {
 pub(super) struct CellMatrix {
     /// None before the first state, and if the rank has no cells.
     pattern: Option<Pattern>,
+    /// Whether the pattern keeps places, which pay from the second state on.
+    keeps_places: bool,
     matrix: Csr<f64, Cpu>,
 }
 
 impl CellMatrix {
     /// Begins without a state.
     pub fn new(cpu: &Cpu) -> Result<Self, LinalgError> {
-        Ok(Self { pattern: None, matrix: nothing(cpu)? })
+        Ok(Self { pattern: None, keeps_places: false, matrix: nothing(cpu)? })
     }
 
     /// Assembles at a state, with rows and columns of the identity at constrained unknowns, which are always the same.
@@ -187,17 +192,21 @@ impl CellMatrix {
         constraints: &LinearConstraints,
     ) -> Result<(), SolveError> {
         let Some(operator) = &form.operator else { return Ok(()) };
-        match &self.pattern {
-            None => {
-                let pattern = operator.pattern(constraints)?;
-                self.matrix = operator.assemble(state, pattern.clone())?;
-                self.pattern = Some(pattern);
-            }
+        let pattern = match &mut self.pattern {
             Some(pattern) => {
-                let mut values = self.matrix.values_mut();
-                operator.refill(state, pattern, values.as_mut_slice())?;
+                if !self.keeps_places {
+                    operator.keep_places(pattern);
+                    self.keeps_places = true;
+                }
+                pattern
             }
-        }
+            none => {
+                let pattern = operator.pattern(constraints)?;
+                self.matrix = operator.zero_matrix(&pattern)?;
+                none.insert(pattern)
+            }
+        };
+        operator.refill(state, pattern, self.matrix.values_mut().as_mut_slice())?;
         Ok(())
     }
 

@@ -5,7 +5,7 @@ use femtile_form::Form;
 use femtile_linalg::krylov::cg::CgOutcome;
 use femtile_space::Space;
 
-use super::{FormProblem, LoadStep};
+use super::{FormProblem, LoadStep, Mode};
 use crate::ranks::RankDevice;
 use crate::system::SystemSummary;
 use crate::{Level, NonlinearReport, RanksUsed, SolverConfig};
@@ -25,6 +25,7 @@ pub struct FormSolution<'m> {
     /// None of a linear form.
     pub(super) nonlinear: Option<NonlinearReport>,
     pub(super) load_steps: Vec<LoadStep>,
+    pub(super) modes: Vec<Mode>,
     pub(super) outcome: CgOutcome,
     pub(super) by: SolvedBy,
     pub(super) warnings: Vec<String>,
@@ -74,6 +75,11 @@ impl<'m> FormSolution<'m> {
         &self.problem
     }
 
+    /// Returns the form that was solved.
+    pub fn form(&self) -> &Form {
+        &self.form
+    }
+
     /// Returns the space.
     pub fn space(&self) -> &Space<'m> {
         &self.space
@@ -107,6 +113,11 @@ impl<'m> FormSolution<'m> {
     /// Returns the load steps of a nonlinear problem that has them.
     pub fn load_steps(&self) -> &[LoadStep] {
         &self.load_steps
+    }
+
+    /// Returns the modes of [`FormProblem::modes`], by ascending eigenvalues; u is that of the first one.
+    pub fn modes(&self) -> &[Mode] {
+        &self.modes
     }
 
     /// Returns the device, in words.

@@ -6,7 +6,7 @@ use femtile_device::{Cpu, Cuda, Device, DeviceError};
 use femtile_form::Form;
 use femtile_linalg::krylov::cg::CgOutcome;
 use femtile_operator::{CpuOperator, DiscreteForm, State, form_programs};
-use femtile_space::{LinearConstraints, Space};
+use femtile_space::LinearConstraints;
 use femtile_sparse::csr::Csr;
 
 use super::approximation::{Approximation, is_convective};
@@ -16,7 +16,8 @@ use super::kernel::{CONSTANT, Free, Motions};
 use super::on_ranks::Known;
 use super::problem::method_of;
 use super::solution::{FormSolution, SolvedBy};
-use super::{FormProblem, diffusion, newton, stress};
+use super::totals::subtract;
+use super::{FormProblem, diffusion, newton, objectivity, stress};
 use crate::device::{Choice, Chosen};
 use crate::matrix::Given;
 use crate::programs::likely_programs;
@@ -67,7 +68,7 @@ impl<'m> FormProblem<'m> {
         opening: Option<Opening>,
         stages: &mut Stages<'_>,
     ) -> Result<FormSolution<'m>, SolveError> {
-        let space = Space::new(self.mesh, self.degree)?;
+        let space = self.space()?;
         self.continuation.map_or(Ok(()), Continuation::check)?;
         let (time, at_end) = (self.end(), self.at_time(self.end()));
         stress::check(&at_end)?;
@@ -88,6 +89,7 @@ impl<'m> FormProblem<'m> {
             return Err(refusal(&free));
         }
         let mut warnings: Vec<String> = diffusion::peclet_warning(&at_end).into_iter().collect();
+        warnings.extend(objectivity::warnings(self, &form));
         warnings.extend_from_slice(self.notes());
 
         let known = Known {
@@ -107,7 +109,19 @@ impl<'m> FormProblem<'m> {
             };
         warnings.extend(of_solver);
         let problem = self.at_time(time);
-        Ok(FormSolution { problem, space, form, time, u, nonlinear, load_steps, outcome, by, warnings })
+        Ok(FormSolution {
+            problem,
+            space,
+            form,
+            time,
+            u,
+            nonlinear,
+            load_steps,
+            modes: Vec::new(),
+            outcome,
+            by,
+            warnings,
+        })
     }
 }
 
@@ -167,7 +181,8 @@ impl Known<'_, '_> {
         let Self { problem, space, form, time, constraints, motions, .. } = *self;
         stages.begin(Stage::Assemble)?;
         let choice = self.choice(cpu, config, opening)?;
-        let at = (constraints, time);
+        let loads = problem.loads(space);
+        let at = Conditions { constraints, time, loads: &loads };
         let discrete = DiscreteForm::new(space, form, &problem.boundary)?;
         let assembled = match &choice.device {
             Chosen::Cuda(gpu) => assemble(cpu, Some(gpu), discrete, at),
@@ -218,13 +233,22 @@ impl Known<'_, '_> {
     }
 }
 
+/// Dirichlet values, time and point loads of a linear form.
+#[derive(Clone, Copy)]
+pub(super) struct Conditions<'a> {
+    pub constraints: &'a LinearConstraints,
+    pub time: f64,
+    /// The right side of sources at points.
+    pub loads: &'a [(u32, f64)],
+}
+
 /// Assembles A and $b = -r(u_0)$ on a mesh or a part of one at a time, the cells of A on a GPU if there is one; rows and columns
 /// of Dirichlet values have the diagonal alone.
 pub(super) fn assemble(
     cpu: &Cpu,
     gpu: Option<&Cuda>,
     discrete: DiscreteForm<'_>,
-    (constraints, time): (&LinearConstraints, f64),
+    Conditions { constraints, time, loads }: Conditions<'_>,
 ) -> Result<(Csr<f64, Cpu>, Vec<f64>), SolveError> {
     let operator = CpuOperator::new(discrete, cpu)?;
     let n = discrete.n_unknowns();
@@ -232,6 +256,7 @@ pub(super) fn assemble(
     constraints.impose(&mut u);
     let state = State { time, ..State::of(&u) };
     operator.residual(&state, &mut b)?;
+    subtract(loads, &mut b);
     constraints.distribute_transpose(&mut b);
     b.iter_mut().for_each(|b| *b = -*b);
     let pattern = operator.pattern(constraints)?;

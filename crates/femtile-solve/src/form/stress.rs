@@ -4,14 +4,14 @@ use femtile_form::{Argument, Coefficient};
 use femtile_space::geometry::inverse;
 use femtile_space::{PointMap, Space};
 
-use super::problem::of_equation;
+use super::problem::{axis_rounding, of_equation};
 use super::{FormProblem, FormSolution};
 use crate::SolveError;
 
 /// Stresses at the degrees of freedom of the space of the displacements.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stress {
-    /// xx, yy, zz, yz, xz, xy: `[n_dofs][6]`.
+    /// xx, yy, zz, yz, xz, xy: `[n_dofs][6]`; of a body of revolution x is the distance from the axis, y runs along it, z around it.
     pub tensor: Vec<f64>,
     /// The equivalent stress of von Mises: `[n_dofs]`.
     pub von_mises: Vec<f64>,
@@ -100,6 +100,7 @@ impl FormSolution<'_> {
         let mut counts = vec![0_u32; space.n_dofs()];
         let nodes = space.element().nodes();
         let (table, mapping) = (space.element().tabulate(nodes), space.mapping(nodes));
+        let on_axis = axis_rounding(mesh);
         let (mut map, mut dofs) = (PointMap::default(), vec![0; space.element().n_dofs()]);
         for position in 0..space.n_cells() {
             mapping.of_cell(position, &mut map)?;
@@ -107,8 +108,16 @@ impl FormSolution<'_> {
             let cell = space.cell(position);
             let tag = mesh.cell_tags.get(cell).copied().unwrap_or(0);
             for (local, &dof) in dofs.iter().enumerate() {
-                let gradient =
+                let mut gradient =
                     self.displacement_gradient(space, &dofs, table.gradients(local), &map.jacobians[local]);
+                if space.is_axisymmetric() {
+                    let [x, ..] = map.points[local];
+                    // On the axis the limit of u_x/x.
+                    gradient[2][2] = match x > on_axis {
+                        true => self.u[dof as usize * self.n_components()] / x,
+                        false => gradient[0][0],
+                    };
+                }
                 let at = At { cell, tag, point: map.points[local] };
                 let own = moduli.stress(&gradient, &at);
                 sums[dof as usize].iter_mut().zip(own).for_each(|(sum, own)| *sum += own);

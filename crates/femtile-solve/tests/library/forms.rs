@@ -328,6 +328,25 @@ fn load_steps_end_at_a_turning_point_and_name_it() {
 }
 
 #[test]
+fn a_first_function_without_a_residual_on_one_rank_ends_the_solve_on_all() {
+    let (sender, receiver) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let mesh = in_plane(8, SquareSplit::Triangles);
+        let text = "unknown = { u = {} }\ncells = { flux = \"grad(u)\", source = \"log(u)\" }";
+        let mut problem = problem(&mesh, Equation::from_toml("own", text).unwrap(), 1);
+        problem.initial(&[Value::from("x - 0.5")]).unwrap();
+        problem.dirichlet("all", &[Some(Value::from(1))]).unwrap();
+        let told = |ranks| {
+            let found = solve(&problem, &SolverConfig { ranks, ..config() });
+            found.map(|_| ()).map_err(|error| error.to_string())
+        };
+        sender.send([Ranks::One, Ranks::Threads(2)].map(told)).unwrap();
+    });
+    let [one, two] = receiver.recv_timeout(std::time::Duration::from_secs(120)).expect("the ranks end");
+    assert_eq!(one.is_ok(), two.is_ok(), "{one:?} {two:?}");
+}
+
+#[test]
 fn a_residual_without_a_value_names_cell_point_and_inputs() {
     let mesh = in_plane(3, SquareSplit::Quadrilateral);
     let of = |offset: f64, initial: f64| {

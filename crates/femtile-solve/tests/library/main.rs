@@ -1,5 +1,6 @@
 //! The library as programs use it.
 
+mod axisymmetric;
 mod capacity;
 mod cells;
 mod equations;
@@ -7,6 +8,7 @@ mod fibres;
 mod forms;
 mod gradients;
 mod linear_solver;
+mod modes;
 mod nodes;
 mod nonlinear;
 mod nonlinear_in_time;
