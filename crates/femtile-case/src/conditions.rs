@@ -28,9 +28,13 @@ pub(crate) fn with_facets(
     let rows = case.file.boundary.iter().map(|section| {
         let (key, place) = section.place();
         let facets = if key == "where" { facets(place) } else { None };
+        let of_facet = |corners: &[u32]| match case.file.space.axisymmetric {
+            true => area(mesh, corners) * circumference(mesh, corners),
+            false => area(mesh, corners),
+        };
         let area = facets
             .as_ref()
-            .map(|facets| facets.iter().map(|&facet| area(mesh, boundary.facet(facet as usize))).sum());
+            .map(|facets| facets.iter().map(|&facet| of_facet(boundary.facet(facet as usize))).sum());
         ConditionRow { n_facets: facets.map(|facets| facets.len()), area, ..section.row() }
     });
     rows.collect()
@@ -50,10 +54,11 @@ impl BoundarySection {
             (.., Some(robin)) => {
                 format!("coefficient {}, value {}", text(&robin.coefficient), text(&robin.value))
             }
-            _ => match (&self.traction, &self.pressure, &self.flux) {
+            _ => match (&self.traction, &self.pressure, &self.flux, &self.total) {
                 (Some(traction), ..) => text(traction),
-                (_, Some(pressure), _) => text(pressure),
-                (.., Some(flux)) => text(flux),
+                (_, Some(pressure), ..) => text(pressure),
+                (_, _, Some(flux), _) => text(flux),
+                (.., Some(total)) => text(total),
                 _ => String::new(),
             },
         };
@@ -64,9 +69,15 @@ impl BoundarySection {
 }
 
 /// Returns a value as a case file has it, strings without quotes.
-fn text(value: &impl Serialize) -> String {
+pub(crate) fn text(value: &impl Serialize) -> String {
     let text = serde_json::to_string(value).unwrap_or_default();
     text.trim_matches('"').into()
+}
+
+/// Returns the mean circumference of the circles around the axis of a body of revolution through a facet.
+fn circumference(mesh: &Mesh, corners: &[u32]) -> f64 {
+    let sum: f64 = corners.iter().map(|&node| mesh.points[node as usize][0]).sum();
+    std::f64::consts::TAU * sum / corners.len() as f64
 }
 
 /// Returns the length or the area of a facet between its corners, and 1 for the end of a segment.

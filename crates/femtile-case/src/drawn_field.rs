@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use femtile_mesh::Field;
-use femtile_report::{Body, ConditionRow, PictureConfig, ReportError, panels, picture, short};
+use femtile_report::{Body, ConditionRow, EquationPart, PictureConfig, ReportError, panels, picture, short};
 use femtile_solve::SolutionData;
 
 use crate::animation::Animation;
@@ -22,6 +22,8 @@ pub(crate) struct Exhibit {
     pub data: SolutionData,
     /// The frames of a run in time.
     pub animation: Animation,
+    /// The equation, where it is one of formulas.
+    pub equation: Option<EquationPart>,
     /// The conditions on the boundary.
     pub conditions: Vec<ConditionRow>,
 }

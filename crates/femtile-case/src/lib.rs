@@ -64,7 +64,8 @@ pub use overrides::Override;
 pub use plot::{residual_plot, save_residual_plot};
 pub use profile::{Profile, Watched};
 pub use report::{
-    FileReport, LevelReport, NonlinearReport, RanksReport, Report, SolveReport, TimeReport, Timings,
+    FileReport, LevelReport, ModeReport, NonlinearReport, RanksReport, Report, SolveReport, TimeReport,
+    Timings,
 };
 pub use run::{run, run_on};
 pub use system::CaseSystem;

@@ -13,7 +13,7 @@ pub(crate) fn page(
     exhibit: Exhibit,
     (shown, picture): (&DrawnField, Vec<u8>),
 ) -> String {
-    let Exhibit { animation, conditions, .. } = exhibit;
+    let Exhibit { animation, equation, conditions, .. } = exhibit;
     let time = report.time.as_ref().map(|time| time.reached);
     let (label, view) = animation.finish().or_else(|| still(shown, time)).unzip();
     let solve = &report.solve;
@@ -36,6 +36,7 @@ pub(crate) fn page(
             .ok()
             .and_then(|cpu| roofline::of(case, report, shown.body.dimension(), &cpu)),
         warnings: report.warnings.clone(),
+        equation,
         conditions,
         case: case.text.clone(),
         citations: report.citations.clone(),
@@ -89,7 +90,12 @@ fn facts(report: &Report) -> Vec<(String, String)> {
         ("memory, at most", report.memory_bytes.peak.map(|bytes| format!("{:.0} MB", 1e-6 * bytes as f64))),
     ];
     let known = known.into_iter().filter_map(|(name, value)| Some((name.into(), value?)));
+    let modes = report.modes.iter().enumerate().map(|(i, mode)| {
+        let [eigenvalue, frequency] = mode.numbers(10);
+        (format!("mode {}: eigenvalue, frequency", i + 1), format!("{eigenvalue}, {frequency}"))
+    });
     known
+        .chain(modes)
         .chain(report.functionals.iter().map(|(name, value)| (name.clone(), significant(*value, 10))))
         .collect()
 }

@@ -5,7 +5,8 @@ use femtile_linalg::krylov::Stop;
 use femtile_linalg::krylov::cg::CgOutcome;
 use femtile_mesh::check::CheckReport;
 use femtile_mesh::io::FileSum;
-use femtile_solve::{Level, PartitionQuality, RanksUsed, Solution};
+use femtile_report::significant;
+use femtile_solve::{Level, Mode, PartitionQuality, RanksUsed, Solution};
 use serde::{Deserialize, Serialize};
 
 use crate::{Case, CaseError};
@@ -25,6 +26,9 @@ pub struct Report {
     /// The steps in time, of an equation that has them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time: Option<TimeReport>,
+    /// The modes, by ascending eigenvalues; left out without `[modes]`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub modes: Vec<ModeReport>,
     /// The other files of the run by name; none if nothing was written.
     pub files: BTreeMap<String, FileReport>,
     /// The functionals by name.
@@ -277,6 +281,31 @@ pub struct TimeReport {
     pub iterations: Option<usize>,
 }
 
+/// A mode, whose function is the field `mode_1` and so on of the solution.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct ModeReport {
+    /// λ.
+    pub eigenvalue: f64,
+    /// √λ/2π; null if λ is negative.
+    pub frequency: Option<f64>,
+    /// ‖A u − λ M u‖/(λ‖M u‖), with the largest |λ| that was asked for in place of λ.
+    pub residual: f64,
+}
+
+impl From<&Mode> for ModeReport {
+    fn from(mode: &Mode) -> Self {
+        Self { eigenvalue: mode.value, frequency: mode.frequency(), residual: mode.residual }
+    }
+}
+
+impl ModeReport {
+    /// Returns eigenvalue and frequency with some digits.
+    pub fn numbers(&self, digits: usize) -> [String; 2] {
+        let frequency = self.frequency.map_or_else(|| "–".into(), |frequency| significant(frequency, digits));
+        [significant(self.eigenvalue, digits), frequency]
+    }
+}
+
 /// Seconds spent in each stage.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Timings {
@@ -364,6 +393,7 @@ impl Report {
             solve: SolveReport::new(0, Stop::Converged),
             ranks: None,
             time: None,
+            modes: Vec::new(),
             files: BTreeMap::new(),
             functionals: BTreeMap::new(),
             timings_s: Timings::default(),

@@ -78,6 +78,9 @@ fn run_opening(
             EquationKind::Diffusion => {
                 diffusion::run(&cpu, case, config.device, opened(opening)?, &mut stages)
             }
+            EquationKind::ReactionDiffusion if case.file.modes.is_some() => {
+                form::run(&cpu, case, opening, &mut stages)
+            }
             EquationKind::ReactionDiffusion => stationary::run(&cpu, case, &config, opening, &mut stages),
             EquationKind::Elasticity | EquationKind::ConvectionDiffusion | EquationKind::Form => {
                 form::run(&cpu, case, opening, &mut stages)

@@ -121,7 +121,7 @@ impl Case {
 
     /// Returns the settings of the elements.
     pub(crate) fn space_config(&self) -> SpaceConfig {
-        let SpaceSection { degree, components, quadrature } = self.file.space;
+        let SpaceSection { degree, components, quadrature, axisymmetric: _ } = self.file.space;
         SpaceConfig { degree: degree as usize, components, quadrature: quadrature.into() }
     }
 

@@ -84,8 +84,12 @@ fn write(
     report.warnings.extend_from_slice(fields.left_out());
     let data = case.deliver(|| solution.data(&fields))?;
     let conditions = || conditions::on_mesh(case, solution.discretization(), boundary);
-    let exhibit =
-        data.map(|data| Exhibit { data, animation: Animation::default(), conditions: conditions() });
+    let exhibit = data.map(|data| Exhibit {
+        data,
+        animation: Animation::default(),
+        equation: None,
+        conditions: conditions(),
+    });
     // The estimate compares gradients, which the energy norm of a projection (σ = 0) does not contain.
     let is_projection = solution.discretization().form(0).sigma.as_constant() == Some(0.0);
     let estimate = fields.error_estimate().filter(|_| !is_projection);

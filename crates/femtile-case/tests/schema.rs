@@ -121,6 +121,8 @@ const BAD: &[(&str, &str)] = &[
     ("source = 1", "kind = \"diffusion\""),
     ("source = 1", "kind = \"monodomain\""),
     ("[solver]", "[time]\nend = 1\nsteps = 1\n[solver]"),
+    ("[solver]", "[modes]\n[solver]"),
+    ("[solver]", "[modes]\ncount = 0\n[solver]"),
     ("[solver]", "[membrane]\nmodel = \"aliev-panfilov\"\n[solver]"),
     ("where = \"all\"\n", ""),
     ("where = \"all\"", "where = \"all\"\nnodes = \"x < 1\""),
@@ -167,6 +169,8 @@ const BAD: &[(&str, &str)] = &[
         "functionals = []",
         "functionals = [{ name = \"a\", kind = \"along\", from = [0, 0], to = [1, 1], points = 1 }]",
     ),
+    ("[[boundary]]", "[space]\naxisymmetric = true\n[[boundary]]"),
+    ("[[boundary]]", "[[source]]\npoint = [0.5, 0.5]\ntotal = 1\n[[boundary]]"),
 ];
 
 /// An equation in time that is sound, and what makes it a bad one.
@@ -255,6 +259,8 @@ const BAD_BODIES: &[(&str, &str)] = &[
     ("kind = \"elasticity\"\n", ""),
     ("dirichlet = [0, 0]", "dirichlet = [0, 0]\npressure = 1"),
     ("dirichlet = [0, 0]", "traction = [0, 1]\npressure = 1"),
+    ("dirichlet = [0, 0]", "traction = [0, 1]\ntotal = [0, 1]"),
+    ("[solver]", "[[source]]\npoint = [0.5, 0.5]\n[solver]"),
     ("where = \"xmin\"\ndirichlet = [0, 0]", "nodes = \"x < 1\"\ntraction = [0, 1]"),
     ("[solver]", "[time]\nend = 1\nsteps = 1\n[solver]"),
 ];
@@ -280,6 +286,38 @@ const BAD_FLOWS: &[(&str, &str)] = &[
     ("velocity = [1, 0]\n", ""),
     ("velocity = [1, 0]", "velocity = [1, 0]\nyoung = 1"),
     ("kind = \"convection-diffusion\"\n", ""),
+    ("[solver]", "[[source]]\npoint = [0.5]\ntotal = 1\n[solver]"),
+];
+
+/// A membrane whose modes are asked for, and what makes it a bad one.
+const SOUND_MODES: &str = r#"
+[mesh]
+generate = { kind = "square", cells = [2, 2] }
+[equation]
+capacity = 2
+[[boundary]]
+where = "xmin"
+dirichlet = 0
+[modes]
+count = 2
+[solver]
+device = "cpu"
+[output]
+vtu = false
+plot = false
+"#;
+
+const BAD_MODES: &[(&str, &str)] = &[
+    ("count = 2", "count = 0"),
+    ("[modes]\ncount = 2\n", ""),
+    ("capacity = 2", "kind = \"elasticity\"\nyoung = 1\npoisson = 0.3\ncapacity = 2"),
+    ("[modes]", "[time]\nend = 1\nsteps = 1\n[modes]"),
+    ("device = \"cpu\"", "device = \"cpu\"\nmethod = \"cg\""),
+    ("vtu = false", "vtu = false\nfunctionals = [{ name = \"a\", kind = \"max\" }]"),
+    (
+        "capacity = 2",
+        "kind = \"elasticity\"\nyoung = 1\npoisson = 0.3\n[[source]]\npoint = [0.5, 0.5]\ntotal = [0, 1]",
+    ),
 ];
 
 /// Runs a case in a folder of its own; returns whether the program takes it.
@@ -301,6 +339,7 @@ fn what_the_program_refuses_the_schema_refuses() {
         (SOUND_HEART, BAD_HEARTS),
         (SOUND_BODY, BAD_BODIES),
         (SOUND_FLOW, BAD_FLOWS),
+        (SOUND_MODES, BAD_MODES),
     ];
     for (sound, changes) in all {
         assert!(is_taken(sound), "{sound}");
@@ -332,6 +371,7 @@ const SECTIONS: &[&str] = &[
     "space",
     "equation",
     "boundary",
+    "source",
     "membrane",
     "stimulus",
     "activation",
@@ -344,7 +384,11 @@ const SECTIONS: &[&str] = &[
 /// Completes a part of a case by what a sound one has; nothing for files that are no cases.
 fn completed(block: &str) -> Result<Option<String>, toml::de::Error> {
     let mut table: toml::Table = toml::from_str(block)?;
-    if !SECTIONS.iter().any(|section| table.contains_key(*section)) {
+    // Files of membrane models name sources.
+    let names =
+        |value: &toml::Value| value.as_array().is_some_and(|array| array.iter().any(toml::Value::is_str));
+    if table.get("source").is_some_and(names) || !SECTIONS.iter().any(|section| table.contains_key(*section))
+    {
         return Ok(None);
     }
     let kind = table.get("equation").and_then(|equation| equation.get("kind")?.as_str());
@@ -356,6 +400,7 @@ fn completed(block: &str) -> Result<Option<String>, toml::de::Error> {
         Some("convection-diffusion") => SOUND_FLOW,
         None if has("membrane") || has("stimulus") => SOUND_HEART,
         None if has("time") => SOUND_IN_TIME,
+        None if has("source") => SOUND_FLOW,
         _ => SOUND,
     };
     for (key, value) in toml::from_str::<toml::Table>(rest)? {

@@ -169,9 +169,10 @@ fn summary(case: &Case, report: &Report) -> String {
             rounded(time.nodes_per_second)
         ),
         None => format!(
-            "{} after {} iterations, ‖r‖/‖b‖ = {:.2e}",
+            "{} after {} iterations, {} = {:.2e}",
             solve.stop.name(),
             solve.iterations,
+            if report.modes.is_empty() { "‖r‖/‖b‖" } else { "‖Au − λMu‖/(max |λ| ‖Mu‖)" },
             solve.relative_residual
         ),
     };
@@ -210,6 +211,13 @@ fn summary(case: &Case, report: &Report) -> String {
             }
             None => format!("error     {estimate:.3e} in the energy norm, estimated\n"),
         };
+    }
+    if !report.modes.is_empty() {
+        text += &format!("{:<9} {:<18} frequency\n", "mode", "eigenvalue");
+    }
+    for (i, mode) in report.modes.iter().enumerate() {
+        let [eigenvalue, frequency] = mode.numbers(DIGITS);
+        text += &format!("{:<9} {eigenvalue:<18} {frequency}\n", i + 1);
     }
     for (name, value) in &report.functionals {
         text += &format!("{name:<9} {}\n", significant(*value, DIGITS));

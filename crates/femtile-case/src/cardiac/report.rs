@@ -47,7 +47,7 @@ pub(super) fn finish(
         Ok(SolutionData::at_nodes(mesh, named(nodal), named(cells)))
     })?;
     // Hearts are insulated.
-    let exhibit = data.map(|data| Exhibit { data, animation, conditions: Vec::new() });
+    let exhibit = data.map(|data| Exhibit { data, animation, equation: None, conditions: Vec::new() });
     let write = |folder: &Path| {
         if !case.file.output.vtu.is_written() {
             return Ok(None);

@@ -22,12 +22,18 @@ pub(super) fn check(case: &Case) -> Result<(), CaseError> {
             section.traction.is_some(),
             section.pressure.is_some(),
             section.flux.is_some(),
+            section.total.is_some(),
             section.periodic,
         ];
         if given.iter().filter(|&&given| given).count() != 1 {
             let message = match case.file.equation.kind {
-                EquationKind::Elasticity => "give exactly one of `dirichlet`, `traction` and `pressure`",
-                EquationKind::Form => "give exactly one of `dirichlet` and `flux`",
+                EquationKind::Elasticity => {
+                    "give exactly one of `dirichlet`, `traction`, `pressure` and `total`"
+                }
+                EquationKind::Form => "give exactly one of `dirichlet`, `flux` and `total`",
+                EquationKind::ConvectionDiffusion => {
+                    "give exactly one of `dirichlet`, `neumann`, `robin` and `total`"
+                }
                 _ => "give exactly one of `dirichlet`, `neumann`, `robin` and `periodic`",
             };
             return Err(case.wrong(&path, message));

@@ -5,8 +5,8 @@ use femtile_solve::{Key, below};
 use super::transient;
 use crate::file::{
     ComponentsName, EquationKind, EquationSection, Functional, Generator, MassName, Method, MetricName,
-    OfUnknowns, Operator, Precision, PreconditionerName, Quadrature, SolverSection, TimeMethod, TimeSection,
-    Value,
+    ModesSection, OfUnknowns, Operator, Precision, PreconditionerName, Quadrature, SolverSection, TimeMethod,
+    TimeSection, Value,
 };
 use crate::place::has_key;
 use crate::{Case, CaseError};
@@ -21,9 +21,20 @@ pub(super) fn check(case: &Case) -> Result<(), CaseError> {
     equation(case)?;
     match &file.time {
         Some(section) => time(case, section)?,
-        None if file.equation.capacity.is_some() => {
-            let message = "is the factor of ∂u/∂t: give a [time] section, or leave it out";
+        None if file.equation.capacity.is_some() && file.modes.is_none() => {
+            let message = "is the factor of ∂u/∂t: give a [time] or a [modes] section, or leave it out";
             return wrong(case, &["equation", "capacity"], message);
+        }
+        None => {}
+    }
+    match file.modes {
+        Some(ModesSection { count }) => modes(case, count)?,
+        None if file.equation.density.is_some() => {
+            return wrong(
+                case,
+                &["equation", "density"],
+                "is for [modes]: give that section, or leave this out",
+            );
         }
         None => {}
     }
@@ -34,6 +45,10 @@ pub(super) fn check(case: &Case) -> Result<(), CaseError> {
     if file.space.quadrature != Quadrature::default() {
         let message = "this equation is integrated with p + 1 Gauss points: leave this out";
         return wrong(case, &["space", "quadrature"], message);
+    }
+    if file.space.axisymmetric && file.equation.plane.is_some() {
+        let message = "a body of revolution has stress and strain around its axis: leave this out";
+        return wrong(case, &["equation", "plane"], message);
     }
     solver(case)?;
     boundary(case)?;
@@ -46,7 +61,7 @@ fn wrong(case: &Case, path: &[&str], message: &str) -> Result<(), CaseError> {
 }
 
 /// The keys of `[equation]` besides `kind`, with whether they are given.
-fn given(equation: &EquationSection) -> [(&'static str, bool); 17] {
+fn given(equation: &EquationSection) -> [(&'static str, bool); 18] {
     let default = EquationSection::default();
     [
         ("sigma", equation.sigma != default.sigma),
@@ -59,6 +74,7 @@ fn given(equation: &EquationSection) -> [(&'static str, bool); 17] {
         ("initial", equation.initial.is_some()),
         ("young", equation.young.is_some()),
         ("poisson", equation.poisson.is_some()),
+        ("density", equation.density.is_some()),
         ("plane", equation.plane.is_some()),
         ("velocity", equation.velocity.is_some()),
         ("constants", !equation.constants.is_empty()),
@@ -81,9 +97,9 @@ fn keys(kind: EquationKind) -> Keys {
     match kind {
         EquationKind::Elasticity => Keys {
             kind: "elasticity",
-            equation: &["young", "poisson", "plane", "source"],
+            equation: &["young", "poisson", "density", "plane", "source"],
             needed: &["young", "poisson"],
-            boundary: &["dirichlet", "traction", "pressure"],
+            boundary: &["dirichlet", "traction", "pressure", "total"],
         },
         EquationKind::Form => Keys {
             kind: "form",
@@ -98,13 +114,19 @@ fn keys(kind: EquationKind) -> Keys {
                 "stabilise",
             ],
             needed: &[],
-            boundary: &["dirichlet", "flux"],
+            boundary: &["dirichlet", "flux", "total"],
+        },
+        EquationKind::ReactionDiffusion => Keys {
+            kind: "reaction-diffusion",
+            equation: &["sigma", "lambda", "source", "capacity"],
+            needed: &[],
+            boundary: &["dirichlet", "neumann", "robin"],
         },
         _ => Keys {
             kind: "convection-diffusion",
             equation: &["sigma", "velocity", "lambda", "source", "stabilise"],
             needed: &["velocity"],
-            boundary: &["dirichlet", "neumann", "robin"],
+            boundary: &["dirichlet", "neumann", "robin", "total"],
         },
     }
 }
@@ -150,6 +172,11 @@ fn unknown(case: &Case) -> Result<(), CaseError> {
         if matches!(unknown.components, Some(ComponentsName::Count(0 | 17..))) {
             return wrong(case, &["unknown", name, "components"], "a vector has 1 to 16 components");
         }
+        if case.file.space.axisymmetric && matches!(unknown.components, Some(ComponentsName::Count(3))) {
+            let message = "of a body of revolution these could be a vector in space or three numbers: take \"dimension\" for a vector, or \
+                           an unknown for each number";
+            return wrong(case, &["unknown", name, "components"], message);
+        }
         let degree_is_given = has_key(&case.text, &["space".into(), "degree".into()]);
         let differs = unknown.degree.is_some_and(|degree| degree != case.file.space.degree);
         if degree_is_given && unknowns.len() == 1 && differs {
@@ -166,6 +193,12 @@ fn unknown(case: &Case) -> Result<(), CaseError> {
     by_unknown(case, Some(&equation.source), &["equation".into(), "source".into()], |source| {
         (!is_formula(source)).then_some("of a form it is a formula, or an array of formulas for a vector")
     })?;
+    if case.file.space.axisymmetric
+        && let Some((name, _)) = equation.constants.iter().find(|(_, value)| is_tensor_of_plane(value))
+    {
+        let message = "give 3 × 3 entries: the third axis is the way around";
+        return wrong(case, &["equation", "constants", name], message);
+    }
     by_unknown(case, equation.flux.as_ref(), &["equation".into(), "flux".into()], |_| None)?;
     by_unknown(case, equation.initial.as_ref(), &["equation".into(), "initial".into()], |_| None)?;
     by_unknown(case, equation.capacity.as_ref(), &["equation".into(), "capacity".into()], |capacity| {
@@ -178,8 +211,22 @@ fn unknown(case: &Case) -> Result<(), CaseError> {
         let path: [Key; 2] = ["boundary".into(), i.into()];
         by_unknown(case, section.dirichlet.as_ref(), &below(&path, "dirichlet"), |_| None)?;
         by_unknown(case, section.flux.as_ref(), &below(&path, "flux"), |_| None)?;
+        by_unknown(case, section.total.as_ref(), &below(&path, "total"), |_| None)?;
+    }
+    for (i, section) in case.file.source.iter().enumerate() {
+        let path: [Key; 3] = ["source".into(), i.into(), "total".into()];
+        by_unknown(case, Some(&section.total), &path, |_| None)?;
     }
     Ok(())
+}
+
+/// Returns whether a value is, or has by tag, a tensor of 2 × 2 entries.
+fn is_tensor_of_plane(value: &Value) -> bool {
+    match value {
+        Value::Tensor(rows) => rows.len() == 2,
+        Value::ByTag { by_tag, default } => by_tag.values().chain(default.as_deref()).any(is_tensor_of_plane),
+        _ => false,
+    }
 }
 
 /// Checks a value, or those of several unknowns, whose names must be among those there are.
@@ -247,6 +294,57 @@ fn time(case: &Case, time: &TimeSection) -> Result<(), CaseError> {
     transient::stepping(case, time)
 }
 
+/// Checks a case with `[modes]`.
+fn modes(case: &Case, count: usize) -> Result<(), CaseError> {
+    let file = &case.file;
+    if count == 0 {
+        return wrong(case, &["modes", "count"], "no modes are asked for: take 1 or more");
+    }
+    for (key, given) in [("time", file.time.is_some()), ("continuation", file.continuation.is_some())] {
+        if given {
+            return wrong(case, &[key], "modes are those of a steady equation: leave this or [modes] out");
+        }
+    }
+    if file.equation.kind == EquationKind::ConvectionDiffusion {
+        return wrong(case, &["modes"], "modes are those of a symmetric equation, which convection is not");
+    }
+    // The source of a form may depend on the unknown.
+    let has_source =
+        file.equation.kind != EquationKind::Form && file.equation.source != EquationSection::default().source;
+    for (key, given) in [("source", has_source), ("initial", file.equation.initial.is_some())] {
+        if given {
+            return wrong(case, &["equation", key], "modes have none: leave this out");
+        }
+    }
+    if !file.source.is_empty() {
+        return wrong(case, &["source"], "modes have no load: leave this out");
+    }
+    for (i, section) in file.boundary.iter().enumerate() {
+        let path: [Key; 2] = ["boundary".into(), i.into()];
+        let is_load = section.neumann.is_some()
+            || section.traction.is_some()
+            || section.pressure.is_some()
+            || section.total.is_some();
+        if is_load {
+            let message =
+                "modes have no load: leave this out; a part of the boundary without a condition is free";
+            return Err(case.wrong(&below(&path, section.condition()), message));
+        }
+        if section.robin.as_ref().is_some_and(|robin| robin.value != Value::Number(0.0)) {
+            let message = "modes have the value zero outside: take 0";
+            return Err(case.wrong(&below(&below(&path, "robin"), "value"), message));
+        }
+    }
+    if has_key(&case.text, &["solver".into(), "method".into()]) {
+        return wrong(case, &["solver", "method"], "modes have a method of their own: leave this out");
+    }
+    if !file.output.functionals.is_empty() {
+        let message = "functionals are those of one solution, and modes are several: leave them out";
+        return wrong(case, &["output", "functionals"], message);
+    }
+    Ok(())
+}
+
 /// Checks `[solver]`.
 fn solver(case: &Case) -> Result<(), CaseError> {
     let (solver, default) = (&case.file.solver, SolverSection::default());
@@ -271,8 +369,13 @@ fn solver(case: &Case) -> Result<(), CaseError> {
         ("nonlinear_iterations", solver.nonlinear_iterations != default.nonlinear_iterations),
     ];
     let is_linear = case.file.equation.kind != EquationKind::Form;
-    if let Some((key, _)) = of_nonlinear.into_iter().find(|(_, given)| *given && is_linear) {
-        return refuse(key, "this equation is linear: leave this out");
+    if let Some((key, _)) = of_nonlinear.into_iter().find(|(_, given)| *given) {
+        if is_linear {
+            return refuse(key, "this equation is linear: leave this out");
+        }
+        if case.file.modes.is_some() {
+            return refuse(key, "modes are those of a linear equation: leave this out");
+        }
     }
     let is_asked = solver.method != Method::Cg || has_key(&case.text, &["solver".into(), "method".into()]);
     if case.file.equation.kind == EquationKind::ConvectionDiffusion

@@ -30,6 +30,12 @@ fn sections(case: &Case) -> Result<(), CaseError> {
     solver::check(case)?;
     keys_of_forms(case)?;
     match case.file.equation.kind {
+        kind if case.file.modes.is_some() && kind.is_in_time() => {
+            let message = "modes are for `\"reaction-diffusion\"`, `\"elasticity\"` and `\"form\"`: decay of heat is that of \
+                           `\"reaction-diffusion\"` with its `capacity`";
+            return Err(case.wrong(&["modes".into()], message));
+        }
+        EquationKind::ReactionDiffusion if case.file.modes.is_some() => form::check(case)?,
         EquationKind::Diffusion if case.is_transient_on_mesh() => transient::check(case)?,
         EquationKind::Diffusion => diffusion::check(case)?,
         EquationKind::ReactionDiffusion => stationary::check(case)?,
@@ -69,6 +75,10 @@ fn mesh(case: &Case) -> Result<(), CaseError> {
     Ok(())
 }
 
+/// The kinds that are solved as forms, in messages.
+const FORMS: &str =
+    "kind = \"convection-diffusion\" (of diffusion alone velocity is zero), \"elasticity\" and \"form\"";
+
 /// Checks `[space]`.
 fn space(case: &Case) -> Result<(), CaseError> {
     let space = &case.file.space;
@@ -104,9 +114,17 @@ fn by_unknown(case: &Case) -> Result<(), CaseError> {
     if let Some((key, _)) = of_equation.into_iter().find(|(_, is_table)| *is_table) {
         return wrong(&["equation".into(), key.into()]);
     }
-    let mut sections = case.file.boundary.iter();
-    match sections.position(|section| matches!(section.dirichlet, Some(OfUnknowns::Each(_)))) {
-        Some(i) => wrong(&["boundary".into(), i.into(), "dirichlet".into()]),
+    for (i, section) in case.file.boundary.iter().enumerate() {
+        let of_section = [
+            ("dirichlet", matches!(section.dirichlet, Some(OfUnknowns::Each(_)))),
+            ("total", matches!(section.total, Some(OfUnknowns::Each(_)))),
+        ];
+        if let Some((key, _)) = of_section.into_iter().find(|(_, is_table)| *is_table) {
+            return wrong(&["boundary".into(), i.into(), key.into()]);
+        }
+    }
+    match case.file.source.iter().position(|section| matches!(section.total, OfUnknowns::Each(_))) {
+        Some(i) => wrong(&["source".into(), i.into(), "total".into()]),
         None => Ok(()),
     }
 }
@@ -125,10 +143,27 @@ fn keys_of_forms(case: &Case) -> Result<(), CaseError> {
     if equation.kind.is_form() {
         return Ok(());
     }
+    if case.file.space.axisymmetric {
+        let message = match case.file.modes {
+            // Convection and diffusion have no modes.
+            Some(_) => "is for kind = \"form\", which has diffusion too, and \"elasticity\"".to_owned(),
+            None => format!("is for {FORMS}"),
+        };
+        return Err(case.wrong(&["space".into(), "axisymmetric".into()], message));
+    }
+    if !case.file.source.is_empty() {
+        let message = format!("sources at points belong to {FORMS}");
+        return Err(case.wrong(&["source".into()], message));
+    }
+    if let Some(i) = case.file.boundary.iter().position(|section| section.total.is_some()) {
+        let path: [Key; 3] = ["boundary".into(), i.into(), "total".into()];
+        return Err(case.wrong(&path, format!("belongs to {FORMS}: give the flux per area as `neumann`")));
+    }
     let (elasticity, convection, form) = ("elasticity", "convection-diffusion", "form");
     let of_equation = [
         ("young", equation.young.is_some(), elasticity),
         ("poisson", equation.poisson.is_some(), elasticity),
+        ("density", equation.density.is_some(), elasticity),
         ("plane", equation.plane.is_some(), elasticity),
         ("velocity", equation.velocity.is_some(), convection),
         ("stabilise", equation.stabilise.is_some(), convection),

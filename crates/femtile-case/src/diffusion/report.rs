@@ -50,6 +50,7 @@ pub(super) fn finish(
     let data = || Ok(SolutionData::on_grid(grid.nodes(), grid.lower(), grid.spacing(), "u", u.clone()));
     let data = case.deliver(data)?;
     let exhibit = data.map(|data| Exhibit {
+        equation: None,
         data,
         animation: Animation::default(),
         conditions: conditions::on_grid(case),

@@ -102,6 +102,16 @@ impl Entries {
     }
 }
 
+/// A number, or an array with one for each component of u.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Totals {
+    /// That of an unknown that is a number.
+    One(f64),
+    /// Those of the components.
+    Each(Vec<f64>),
+}
+
 /// One entry of a tensor, or of an array with one for each component.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]

@@ -31,7 +31,7 @@ pub use cardiac::{
     ActivationSection, EcgSection, GatesName, IntegrationName, MembraneRegion, MembraneSection,
     SphereSection, StimulusSection,
 };
-pub use coefficient::{Entries, Entry, OfUnknowns, Value};
+pub use coefficient::{Entries, Entry, OfUnknowns, Totals, Value};
 pub use finding::FindingName;
 pub use functional::{Exact, FieldOfRun, Functional};
 pub use generator::{CellName, Generator, LShapeName, PlaneCellName};
@@ -72,6 +72,9 @@ pub struct CaseFile {
     /// zero flux.
     #[serde(default)]
     pub boundary: Vec<BoundarySection>,
+    /// Sources at points, of `kind = "form"`, `"elasticity"` and `"convection-diffusion"`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub source: Vec<SourceSection>,
     /// The membranes of heart cells, with `kind = "monodomain"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub membrane: Option<MembraneSection>,
@@ -87,6 +90,9 @@ pub struct CaseFile {
     /// Time stepping, with `kind = "diffusion"` and `"monodomain"`, and with `"form"` for an equation with a `capacity`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time: Option<TimeSection>,
+    /// Modes in place of a solution: the smallest eigenvalues of an equation that is linear and symmetric, with its functions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub modes: Option<ModesSection>,
     /// Load steps, with `kind = "form"`: t grows from 0 to 1, and each step begins at the solution of the one before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub continuation: Option<ContinuationSection>,
@@ -210,6 +216,15 @@ impl Default for ContinuationSection {
     }
 }
 
+/// `[modes]`: eigenvalues λ of A u = λ M u with the stiffness matrix A and the mass matrix M.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ModesSection {
+    /// The number of the smallest eigenvalues.
+    #[schemars(range(min = 1))]
+    pub count: usize,
+}
+
 /// An unknown of `[unknown]`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -269,7 +284,7 @@ pub struct EquationSection {
     pub source: OfUnknowns<Value>,
     /// Diffusion on meshes: the factor C of ∂u/∂t, positive: a number, an expression in x, y, z and u, values by tag, or a cell
     /// field; 1 when absent. Of heat the density times the specific heat, with the thermal conductivity as `diffusion`. Of a form in
-    /// time a formula, of a vector also an array with the factor of each component, 0 of one without ∂u/∂t, or a matrix.
+    /// time or with `[modes]` a formula, of a vector also an array with the factor of each component, 0 of one without ∂u/∂t, or a matrix.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub capacity: Option<OfUnknowns<Value>>,
     /// Diffusion: D, positive semidefinite: a number, an expression in x, y, z and, on meshes, t and u, or a symmetric
@@ -293,6 +308,9 @@ pub struct EquationSection {
     /// Elasticity: Poisson's ratio, above -1 and below 0.5, in the forms of `young`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub poisson: Option<Value>,
+    /// Elasticity with `[modes]`: the mass density, positive, in the forms of `young`; 1 when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub density: Option<Value>,
     /// Elasticity in the plane: `strain`, the default, or `stress`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plane: Option<PlaneName>,
@@ -350,6 +368,7 @@ impl Default for EquationSection {
             initial: None,
             young: None,
             poisson: None,
+            density: None,
             plane: None,
             velocity: None,
             constants: BTreeMap::new(),
@@ -361,7 +380,20 @@ impl Default for EquationSection {
     }
 }
 
-/// A `[[boundary]]`: `where` or `nodes`, and exactly one of `dirichlet`, `neumann`, `robin`, `traction`, `pressure`, `flux`, `periodic`.
+/// A `[[source]]`: a source at a point.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SourceSection {
+    /// The point: two or three coordinates.
+    #[schemars(length(min = 2, max = 3))]
+    pub point: Vec<f64>,
+    /// The amount that it gives, the same on every mesh; of a vector an array with an entry for each component, of several unknowns a table.
+    /// With `axisymmetric` that of the circle through the point.
+    pub total: OfUnknowns<Totals>,
+}
+
+/// A `[[boundary]]`: `where` or `nodes`, and exactly one of `dirichlet`, `neumann`, `robin`, `traction`, `pressure`, `flux`, `total`,
+/// `periodic`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("allOf" = schema::place_and_condition()))]
@@ -394,6 +426,10 @@ pub struct BoundarySection {
     /// Form: the flux into the body, a formula of the unknown and the `normal`; of several unknowns a table of formulas.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flux: Option<OfUnknowns<String>>,
+    /// Form, elasticity and convection-diffusion: the flux into the body through all facets together, spread evenly by area; of a vector
+    /// an array with an entry for each component, of several unknowns a table.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total: Option<OfUnknowns<Totals>>,
     /// The opposite side of the box again; of an equation in time, where both sides of an axis have it.
     #[serde(default, skip_serializing_if = "is_false")]
     pub periodic: bool,
@@ -414,6 +450,7 @@ impl BoundarySection {
             _ if self.traction.is_some() => "traction",
             _ if self.pressure.is_some() => "pressure",
             _ if self.flux.is_some() => "flux",
+            _ if self.total.is_some() => "total",
             _ => "periodic",
         }
     }

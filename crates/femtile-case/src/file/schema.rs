@@ -90,6 +90,7 @@ pub(super) fn place_and_condition() -> Value {
             { "required": ["traction"] },
             { "required": ["pressure"] },
             { "required": ["flux"] },
+            { "required": ["total"] },
             periodic,
         ] },
         { "if": { "required": ["nodes"] }, "then": { "required": ["dirichlet"] } },
@@ -100,16 +101,14 @@ pub(super) fn place_and_condition() -> Value {
 pub(super) fn keys_of_kinds() -> Value {
     let is = |kind: &str| json!({ "properties": { "kind": { "const": kind } }, "required": ["kind"] });
     let in_time = json!({ "diffusion": false, "convection": false, "reaction": false });
-    let in_time_or_form = json!({ "anyOf": [is("diffusion"), is("form")] });
     let one = json!({ "initial": { "type": ["number", "string"] } });
     json!([
         { "if": is("diffusion"), "else": { "properties": in_time } },
-        { "if": in_time_or_form, "else": { "properties": { "capacity": false } } },
         { "if": is("form"), "else": { "properties": one } },
         {
             "if": is("elasticity"),
             "then": { "required": ["young", "poisson"] },
-            "else": { "properties": { "young": false, "poisson": false, "plane": false } },
+            "else": { "properties": { "young": false, "poisson": false, "density": false, "plane": false } },
         },
         {
             "if": is("convection-diffusion"),
@@ -130,6 +129,17 @@ pub(super) fn sections_of_kinds() -> Value {
         let equation = json!({ "properties": { "kind": { "const": kind } }, "required": ["kind"] });
         json!({ "properties": { "equation": equation }, "required": ["equation"] })
     };
+    let without = |key: &str| json!({ "properties": { "equation": { "properties": { key: false } } } });
+    let has_modes = json!({ "required": ["modes"] });
+    let is_of_modes = json!({ "allOf": [has_modes, { "not": is("elasticity") }] });
+    let has_capacity = json!({ "anyOf": [is_of_modes, is("diffusion"), is("form")] });
+    let without_loads = json!({
+        "time": false,
+        "continuation": false,
+        "source": { "maxItems": 0 },
+        "output": { "properties": { "functionals": { "maxItems": 0 } } },
+        "solver": { "properties": { "method": false } },
+    });
     let of_hearts = json!({
         "membrane": false,
         "stimulus": { "maxItems": 0 },
@@ -141,6 +151,15 @@ pub(super) fn sections_of_kinds() -> Value {
             "if": is("monodomain"),
             "then": { "required": ["membrane", "time"], "properties": { "boundary": { "maxItems": 0 } } },
             "else": { "properties": of_hearts },
+        },
+        { "if": has_modes, "then": { "properties": without_loads }, "else": without("density") },
+        { "if": has_capacity, "else": without("capacity") },
+        {
+            "if": { "anyOf": [is("form"), is("elasticity"), is("convection-diffusion")] },
+            "else": { "properties": {
+                "source": { "maxItems": 0 },
+                "space": { "properties": { "axisymmetric": { "const": false } } },
+            } },
         },
         { "if": is("form"), "then": { "required": ["unknown"] }, "else": { "properties": { "unknown": { "maxProperties": 0 }, "continuation": false } } },
         {

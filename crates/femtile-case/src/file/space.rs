@@ -14,11 +14,14 @@ pub struct SpaceSection {
     pub components: usize,
     /// Quadrature of the operator on quadrilaterals and hexahedra.
     pub quadrature: Quadrature,
+    /// Form, elasticity and convection-diffusion: the mesh in the plane is the half section of a body of revolution, where x is the
+    /// distance from the axis.
+    pub axisymmetric: bool,
 }
 
 impl Default for SpaceSection {
     fn default() -> Self {
-        Self { degree: 1, components: 1, quadrature: Quadrature::Gauss }
+        Self { degree: 1, components: 1, quadrature: Quadrature::Gauss, axisymmetric: false }
     }
 }
 

@@ -180,6 +180,10 @@ fn refuse_others(case: &Case) -> Result<(), CaseError> {
             "--exact makes data for steady problems: leave [time] and `capacity` out to verify the rest";
         return Err(case.wrong(&["time".into()], message));
     }
+    if case.file.modes.is_some() {
+        let message = "--exact makes data for a solution: leave [modes] out to verify the equation";
+        return Err(case.wrong(&["modes".into()], message));
+    }
     let of_space = case.file.space.degree;
     let mut degrees = case.file.unknown.values().map(|unknown| unknown.degree.unwrap_or(of_space));
     let first = degrees.next();

@@ -1,6 +1,7 @@
 //! Runs a case of elasticity, of convection and diffusion or of an equation of its own: mesh, check, solve, results.
 
 mod exact;
+mod formulas;
 mod functional;
 mod gradient;
 mod in_time;
@@ -19,6 +20,7 @@ use femtile_solve::{Stage, Stages};
 use crate::animation::Animation;
 use crate::checked_mesh::checked_mesh;
 use crate::drawn_field::Exhibit;
+use crate::file::ModesSection;
 use crate::file_names::of_solution;
 use crate::functional::{Evaluated, prepare};
 use crate::memory::Hosted;
@@ -45,9 +47,10 @@ pub(crate) fn run(
     let config = settings::solver_config(case, &problem)?;
     let functionals = prepare(case, &problem)?;
     warnings.extend_from_slice(&functionals.warnings);
-    let (solution, recorded) = match case.file.time {
-        None => (problem.solve(cpu, &config, opening, stages)?, None),
-        Some(_) => {
+    let (solution, recorded) = match (&case.file.time, case.file.modes) {
+        (None, Some(ModesSection { count })) => (problem.modes(count, cpu, &config, opening, stages)?, None),
+        (None, None) => (problem.solve(cpu, &config, opening, stages)?, None),
+        (Some(_), _) => {
             let by = (cpu, &config, opening);
             let (solution, outcome, series) =
                 in_time::advance(case, (&mesh, &problem), &functionals, by, stages)?;
@@ -73,11 +76,12 @@ pub(crate) fn run(
     report.time = time;
     report.files.extend(files);
     report.citations.extend(citations.into_iter().map(Into::into));
+    let equation = case.has_page().then(|| formulas::equation(case, &problem, &solution)).transpose()?;
     let data = case.deliver(|| solution.data())?;
     let exhibit = data.map(|data| {
         let facets = |place: &str| problem.facets(place, &[]).ok().map(|selected| selected.facets);
         let conditions = conditions::with_facets(case, (&mesh, &checked.boundary), &facets);
-        Exhibit { data, animation, conditions }
+        Exhibit { data, animation, equation, conditions }
     });
     let write = |folder: &Path| {
         let vtu = case.file.output.vtu;

@@ -7,8 +7,8 @@ use femtile_mesh::check::CheckReport;
 use femtile_solve::FormSolution;
 
 use crate::report::{
-    LevelReport, LoadStepReport, MemoryReport, MeshReport, NonlinearReport, RanksReport, SpaceReport,
-    overflows,
+    LevelReport, LoadStepReport, MemoryReport, MeshReport, ModeReport, NonlinearReport, RanksReport,
+    SpaceReport, overflows,
 };
 use crate::{CaseError, Report, SolveReport};
 
@@ -27,10 +27,10 @@ pub(super) fn of_solution(
             n_nodes: mesh.n_nodes(),
             n_cells: mesh.n_cells(),
             n_orphans: checked.n_orphans,
-            // That of the check takes curved cells as straight.
-            volume: match mesh.curved {
-                Some(_) => measure(space)?,
-                None => checked.volume,
+            // That of the check takes curved cells as straight, and is an area of bodies of revolution.
+            volume: match mesh.curved.is_some() || space.is_axisymmetric() {
+                true => measure(space)?,
+                false => checked.volume,
             },
         },
         space: SpaceReport {
@@ -54,6 +54,7 @@ pub(super) fn of_solution(
             ..SolveReport::of_outcome(outcome)
         },
         ranks: solution.ranks().map(RanksReport::from),
+        modes: solution.modes().iter().map(ModeReport::from).collect(),
         functionals,
         memory_bytes: MemoryReport::of_device(solution.memory()),
         device: solution.device().into(),

@@ -13,9 +13,10 @@ use femtile_solve::{
 };
 
 use crate::file::{
-    AxesName, BoundarySection, ComponentsName, ContinuationSection, Entries, Entry, EquationKind, OfUnknowns,
-    PlaneName, StabilisationName, UnknownSection, Value as Given,
+    AxesName, BoundarySection, ComponentsName, ContinuationSection, Entries, Entry, EquationKind,
+    EquationSection, OfUnknowns, PlaneName, StabilisationName, Totals, UnknownSection, Value as Given,
 };
+use crate::functional::in_space;
 use crate::place::has_key;
 use crate::{Case, CaseError};
 
@@ -33,6 +34,16 @@ pub(super) fn solver_config(case: &Case, problem: &FormProblem<'_>) -> Result<So
     Ok(config)
 }
 
+/// Returns the name of a kind in the library of equations; none for those that are written in the case.
+pub(super) fn library_equation(kind: EquationKind) -> Option<&'static str> {
+    match kind {
+        EquationKind::Elasticity => Some("elasticity"),
+        EquationKind::Form => None,
+        EquationKind::ReactionDiffusion => Some("diffusion"),
+        _ => Some("convection-diffusion"),
+    }
+}
+
 /// Returns the problem of a case on its mesh.
 pub(super) fn problem<'m>(
     case: &Case,
@@ -40,10 +51,9 @@ pub(super) fn problem<'m>(
     boundary: &Arc<BoundaryFacets>,
 ) -> Result<FormProblem<'m>, CaseError> {
     let kind = case.file.equation.kind;
-    let equation = match kind {
-        EquationKind::Elasticity => Equation::named("elasticity"),
-        EquationKind::Form => Equation::new("form", text(case, mesh)),
-        _ => Equation::named("convection-diffusion"),
+    let equation = match library_equation(kind) {
+        Some(name) => Equation::named(name),
+        None => Equation::new("form", text(case, mesh)),
     };
     let equation = equation.map_err(|error| match error {
         FormError::Coefficient { coefficient, message } => {
@@ -63,6 +73,9 @@ pub(super) fn problem<'m>(
     };
     degrees.iter().try_for_each(|&degree| check_degree(mesh.kind, degree))?;
     problem = problem.degrees(&degrees)?;
+    if case.file.space.axisymmetric {
+        problem = problem.axisymmetric()?;
+    }
     if let Some(ContinuationSection { steps, max_halvings }) = case.file.continuation {
         problem = problem.continuation(Continuation { steps, max_halvings });
     }
@@ -86,10 +99,16 @@ pub(super) fn problem<'m>(
     match kind {
         EquationKind::Elasticity => elasticity(case, &mut problem)?,
         EquationKind::Form => constants(case, &mut problem)?,
-        _ => convection(case, &mut problem)?,
+        _ => diffusion(case, &mut problem)?,
     }
     for (i, section) in case.file.boundary.iter().enumerate() {
         condition(case, &mut problem, section, &["boundary".into(), i.into()])?;
+    }
+    for (i, section) in case.file.source.iter().enumerate() {
+        let path: [Key; 2] = ["source".into(), i.into()];
+        let point = in_space(case, &section.point, &below(&path, "point"))?;
+        let totals = totals(case, &problem, &section.total, &below(&path, "total"))?;
+        problem.point_source(point, &totals)?;
     }
     Ok(problem)
 }
@@ -124,6 +143,7 @@ fn text(case: &Case, mesh: &Mesh) -> EquationText {
         _ => CoefficientShape::Scalar,
     };
     let parameter = |value| Parameter { shape: shape(value), default: None };
+    let (flux, source, capacity) = terms(equation);
     EquationText {
         unknown: case.file.unknown.iter().map(|(name, section)| (name.clone(), unknown(section))).collect(),
         coefficients: equation
@@ -132,17 +152,16 @@ fn text(case: &Case, mesh: &Mesh) -> EquationText {
             .map(|(name, value)| (name.clone(), parameter(value)))
             .collect(),
         define: equation.define.clone().unwrap_or_default(),
-        cells: CellTerms {
-            energy: equation.energy.clone(),
-            flux: equation.flux.as_ref().map_or(Formulas::None, fluxes),
-            source: formulas(
-                Some(&equation.source).filter(|source| source.one() != Some(&Given::Number(0.0))),
-            ),
-            capacity: formulas(equation.capacity.as_ref()),
-            ..CellTerms::default()
-        },
+        cells: CellTerms { energy: equation.energy.clone(), flux, source, capacity, ..CellTerms::default() },
         ..EquationText::default()
     }
+}
+
+/// Returns the formulas of flux, source and capacity.
+pub(super) fn terms(equation: &EquationSection) -> (Formulas, Formulas, Formulas) {
+    let source = Some(&equation.source).filter(|source| source.one() != Some(&Given::Number(0.0)));
+    let flux = equation.flux.as_ref().map_or(Formulas::None, fluxes);
+    (flux, formulas(source), formulas(equation.capacity.as_ref()))
 }
 
 fn fluxes(flux: &OfUnknowns<String>) -> Formulas {
@@ -205,6 +224,9 @@ fn elasticity(case: &Case, problem: &mut FormProblem<'_>) -> Result<(), CaseErro
             problem.scalar(key, &value.into())?;
         }
     }
+    if let Some(density) = &equation.density {
+        problem.density(&density.into())?;
+    }
     if let Some(plane) = equation.plane {
         if problem.n_components() != 2 {
             let message = "is for meshes in the plane; a body in space has all of its stresses";
@@ -218,11 +240,15 @@ fn elasticity(case: &Case, problem: &mut FormProblem<'_>) -> Result<(), CaseErro
     Ok(())
 }
 
-fn convection(case: &Case, problem: &mut FormProblem<'_>) -> Result<(), CaseError> {
+/// Sets the coefficients of convection and diffusion, or of diffusion with a capacity.
+fn diffusion(case: &Case, problem: &mut FormProblem<'_>) -> Result<(), CaseError> {
     let equation = &case.file.equation;
     problem.tensor("sigma", &(&equation.sigma).into())?;
     if let Some(velocity) = &equation.velocity {
         vector(problem, "velocity", velocity)?;
+    }
+    if let Some(capacity) = equation.capacity.as_ref().and_then(OfUnknowns::one) {
+        problem.scalar("capacity", &capacity.into())?;
     }
     problem.scalar("lambda", &(&equation.lambda).into())?;
     Ok(problem.scalar("source", &equation.source().into())?)
@@ -274,6 +300,10 @@ fn condition(
     if let Some(flux) = &section.flux {
         return Ok(problem.flux_on_boundary(on, fluxes(flux))?);
     }
+    if let Some(total) = &section.total {
+        let totals = totals(case, problem, total, &below(path, "total"))?;
+        return Ok(problem.total_on_boundary(on, &totals)?);
+    }
     for (term, value) in [("pressure", &section.pressure), ("neumann", &section.neumann)] {
         if let Some(value) = value {
             return Ok(problem.scalars_on_boundary(term, on, &[("value", &value.into())])?);
@@ -285,6 +315,23 @@ fn condition(
         return Ok(problem.scalars_on_boundary("robin", on, &values)?);
     }
     Ok(())
+}
+
+/// Returns the total of each component, zero of unknowns that are left out.
+fn totals(
+    case: &Case,
+    problem: &FormProblem<'_>,
+    total: &OfUnknowns<Totals>,
+    path: &[Key],
+) -> Result<Vec<f64>, CaseError> {
+    flattened(problem, total, path, |total, n, path| match total {
+        None => Ok(vec![0.0; n]),
+        Some(Totals::One(total)) if n == 1 => Ok(vec![*total]),
+        Some(Totals::One(_)) => {
+            Err(case.wrong(path, format!("give an array with an entry for each of the {n} components")))
+        }
+        Some(Totals::Each(totals)) => Ok(totals.clone()),
+    })
 }
 
 /// Returns the value of each component, by a function of that of an unknown, of its number of components, and of the path.

@@ -252,7 +252,7 @@ fn check_points(case: &Case, problem: &impl Problem) -> Result<(), CaseError> {
     problem.check_points(&points).map_err(|(i, error)| case.wrong(&paths[i], error.to_string()))
 }
 
-fn in_space(case: &Case, point: &[f64], path: &[Key]) -> Result<[f64; 3], CaseError> {
+pub(crate) fn in_space(case: &Case, point: &[f64], path: &[Key]) -> Result<[f64; 3], CaseError> {
     match *point {
         [x, y] => Ok([x, y, 0.0]),
         [x, y, z] => Ok([x, y, z]),

@@ -140,7 +140,7 @@ fn finish(
     let data = case.deliver(|| shown.data(&Fields::default()))?;
     let animation = series.take_animation();
     let conditions = || conditions::on_mesh(case, shown.discretization(), &checked.boundary);
-    let exhibit = data.map(|data| Exhibit { data, animation, conditions: conditions() });
+    let exhibit = data.map(|data| Exhibit { data, animation, equation: None, conditions: conditions() });
     let (files, missing) = series.finish()?;
     warnings.extend(missing);
     let mut report = report(case, checked, (&solution, &outcome), (numbers, warnings), stages)?;

@@ -93,7 +93,8 @@ fn steps(time: &TimeSection) -> Steps {
 /// Returns hashes of all that a checkpoint depends on: all of the case but its end, its output and the device.
 pub(crate) fn fingerprint(case: &Case, mesh: &Mesh) -> [u8; 32] {
     let (file, solver) = (&case.file, &case.file.solver);
-    let problem = (&file.unknown, &file.equation, &file.boundary, &file.space, &file.region);
+    let conditions = (&file.boundary, &file.source);
+    let problem = (&file.unknown, &file.equation, conditions, &file.space, &file.region);
     let in_time = file.time.as_ref().map(|time| {
         let tolerances = (time.tolerance, time.absolute_tolerance);
         (time.method, time.start, tolerances, time.mass)

@@ -11,7 +11,7 @@ fn try_verify(text: &str, exact: &[&str], n_levels: u32) -> Result<Convergence, 
 }
 
 /// Verifies a case whose orders are within 0.25 of those of theory, on both sides.
-fn verify(text: &str, exact: &str, n_levels: u32) -> Convergence {
+pub fn verify(text: &str, exact: &str, n_levels: u32) -> Convergence {
     let found = try_verify(text, &[exact], n_levels).unwrap();
     assert_eq!(found.verdict, Verdict::Verified, "{text}: {found:?}");
     let (last, expected) = (found.levels.last().and_then(|level| level.order).unwrap(), found.expected);

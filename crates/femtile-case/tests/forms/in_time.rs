@@ -253,7 +253,7 @@ fn mistakes_are_named_with_their_place() {
         (
             "[time]\nmethod = \"bdf2\"\nend = 1\nsteps = 2\n",
             "",
-            "equation.capacity: is the factor of ∂u/∂t: give a [time] section",
+            "equation.capacity: is the factor of ∂u/∂t: give a [time] or a [modes] section",
         ),
         ("[time]", "[continuation]\n[time]", "continuation: load steps are for a steady equation"),
         (

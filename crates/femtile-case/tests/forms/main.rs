@@ -1,10 +1,13 @@
 //! Case files of elasticity and of convection and diffusion: results, and what is refused.
 
+mod axisymmetric;
 mod convection;
 mod elasticity;
 mod exact;
 mod in_time;
+mod modes;
 mod own;
+mod page;
 mod published;
 mod ranks;
 mod refusals;
@@ -12,8 +15,10 @@ mod scikit_fem;
 mod several;
 mod simplices;
 mod stabilised;
+mod stefan;
 #[path = "../shared/stop_at.rs"]
 mod stop_at;
+mod totals;
 
 use std::path::Path;
 

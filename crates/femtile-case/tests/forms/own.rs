@@ -162,7 +162,11 @@ fn mistakes_are_named_with_their_place() {
             "kind = \"form\"\nyoung = 3\n",
             "equation.young: belongs to other equations; form has `constants`, `define`, `energy`, `flux`, `source`, `capacity`, `initial` and `stabilise`",
         ),
-        ("flux = \"-normal\"", "traction = [1, 0]", "boundary[1].traction: form has `dirichlet` and `flux`"),
+        (
+            "flux = \"-normal\"",
+            "traction = [1, 0]",
+            "boundary[1].traction: form has `dirichlet`, `flux` and `total`",
+        ),
         ("kind = \"form\"", "kind = \"elasticity\"", "unknown: belongs to `kind = \"form\"`"),
         (
             "kind = \"form\"",
@@ -198,6 +202,29 @@ fn an_energy_without_a_value_at_rest_is_named_with_its_place() {
         error.contains("the energy density of the integral over the cells is NaN in cell 0 at ("),
         "{error}"
     );
+}
+
+#[test]
+fn energies_that_rotations_change_and_stresses_at_rest_are_told() {
+    let warnings = |energy: &str, force: &str| {
+        let text = format!(
+            "[unknown]\nu = {{ components = \"dimension\" }}\n[equation]\nkind = \"form\"\nconstants = {{ mu = {{ by_tag = {{ 0 = 3 }} }} }}\n\
+             define = \"F = identity + grad(u); J = det(F); E = (F'*F - identity)/2; eps = sym(grad(u))\"\nenergy = \"mu*({energy})\"\n\
+             source = [0, {force}]\n[[boundary]]\nwhere = \"xmin\"\ndirichlet = [0, 0]\n"
+        );
+        solve(&on(SQUARE, 1, &text)).warnings
+    };
+    for energy in ["(tr(F'*F) - 2)/2 - log(J) + log(J)^2", "E:E + tr(E)^2", "eps:eps + tr(eps)^2"] {
+        assert_eq!(warnings(energy, "0.01"), [""; 0], "{energy}");
+    }
+    let told = warnings("eps:eps + (eps:eps)^2", "0.01");
+    assert!(
+        told.len() == 1 && told[0].starts_with("energy: it changes when the body is turned, by "),
+        "{told:?}"
+    );
+    assert!(told[0].contains("if u is a displacement") && told[0].contains("use F'*F"), "{told:?}");
+    let told = warnings("E:E + tr(E)^2 + 0.01*tr(E)", "0.01");
+    assert!(told.len() == 1 && told[0].contains("stresses where u is zero"), "{told:?}");
 }
 
 #[test]

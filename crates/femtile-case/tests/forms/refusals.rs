@@ -41,7 +41,7 @@ const BODIES: &[Bad] = &[
         "poisson = 0.3",
         "poisson = 0.3\nsigma = 2",
         "equation.sigma",
-        "elasticity has `young`, `poisson`, `plane` and `source`",
+        "elasticity has `young`, `poisson`, `density`, `plane` and `source`",
     ),
     ("poisson = 0.3", "poisson = 0.3\nlambda = 2", "equation.lambda", "belongs to other equations"),
     (
@@ -82,7 +82,12 @@ const BODIES: &[Bad] = &[
     ("dirichlet = [0, 0, 0]", "dirichlet = [0, 0, \"1/x\"]", "boundary[0].dirichlet", "it must be finite"),
     ("dirichlet = [0, 0, 0]", "traction = [0, 1]", "boundary[0].traction", "2 entries in 3 dimensions"),
     ("dirichlet = [0, 0, 0]", "pressure = [0, 1]", "boundary[0].pressure", "one value is needed"),
-    ("dirichlet = [0, 0, 0]", "neumann = 1", "boundary[0].neumann", "`dirichlet`, `traction` and `pressure`"),
+    (
+        "dirichlet = [0, 0, 0]",
+        "neumann = 1",
+        "boundary[0].neumann",
+        "`dirichlet`, `traction`, `pressure` and `total`",
+    ),
     (
         "dirichlet = [0, 0, 0]",
         "dirichlet = 0\npressure = 1",
@@ -143,6 +148,18 @@ const BODIES: &[Bad] = &[
         "a grid has no elements",
     ),
     ("kind = \"elasticity\"\n", "", "equation.young", "belongs to `kind = \"elasticity\"`"),
+    (
+        "dirichlet = [0, 0, 0]",
+        "total = { u = [1, 0, 0] }",
+        "boundary[0].total",
+        "a table of values by unknown",
+    ),
+    (
+        "[output]",
+        "[[source]]\npoint = [0.5, 0.5, 0.5]\ntotal = { u = [1, 0, 0] }\n[output]",
+        "source[0].total",
+        "a table of values by unknown",
+    ),
 ];
 
 const FLOWS: &[Bad] = &[
@@ -161,7 +178,12 @@ const FLOWS: &[Bad] = &[
         "equation.young",
         "`sigma`, `velocity`, `lambda`, `source` and `stabilise`",
     ),
-    ("dirichlet = 0", "traction = [1, 0]", "boundary[0].traction", "`dirichlet`, `neumann` and `robin`"),
+    (
+        "dirichlet = 0",
+        "traction = [1, 0]",
+        "boundary[0].traction",
+        "`dirichlet`, `neumann`, `robin` and `total`",
+    ),
     ("dirichlet = 0", "neumann = 0", "boundary", "nothing determines u but up to a constant"),
     ("dirichlet = 0", "dirichlet = [0, 1]", "boundary[0].dirichlet", "2 entries, where u has 1 components"),
     ("[output]", "method = \"cg\"\n[output]", "solver.method", "take \"gmres\""),
