@@ -184,29 +184,29 @@ impl<'a, H: Scalar, D: AmgKernels<H>> Builder<'a, H, D> {
         Ok(Some((Rows::as_is(&a)?, NearNullspace::of_weights(weights.to_host()?))))
     }
 
-    /// As [`Builder::on_device`] with several vectors as near-nullspace; gives them back if the device sets up no level.
-    #[allow(clippy::type_complexity)]
+    /// As [`Builder::on_device`] with several vectors as near-nullspace.
     pub fn nodes_on_device<T: Scalar>(
         &mut self,
         a: &Csr<T, D>,
-        b: NearNullspace,
-    ) -> Result<Result<(Rows<H>, NearNullspace), NearNullspace>, AmgError> {
+        b: &NearNullspace,
+    ) -> Result<Option<(Rows<H>, NearNullspace)>, AmgError> {
         if self.is_for_host(a) || self.config.smoother.has_patches() || self.known.graph.is_some() {
-            return Ok(Err(b));
+            return Ok(None);
         }
-        let Some((mut a, scale)) = self.device.amg_scaled(a)? else { return Ok(Err(b)) };
+        let Some((mut a, scale)) = self.device.amg_scaled(a)? else { return Ok(None) };
         self.scale = scale;
         if self.rescaling[0] {
             match self.device.amg_is_lopsided(&a)? {
                 Some(is_lopsided) => self.rescaling[1] = is_lopsided,
-                None => return Ok(Err(b)),
+                None => return Ok(None),
             }
             if self.rescaling[1] {
-                return Ok(Err(b));
+                return Ok(None);
             }
         }
         offload_for_setup(&mut a)?;
-        let (mut block, NearNullspace { n_vectors, mut values }) = (self.config.block_size, b);
+        let (n_vectors, mut block) = (b.n_vectors, self.config.block_size);
+        let mut of_coarse = None;
         while !self.is_for_host(&a) && self.number() + 1 < self.config.max_levels {
             let number = self.number();
             let by = match self.known.groups.get(number) {
@@ -214,14 +214,15 @@ impl<'a, H: Scalar, D: AmgKernels<H>> Builder<'a, H, D> {
                 _ => Grouping::Connections,
             };
             let thresholds = thresholds_of(self.config.strength, number);
-            let made = self.device.amg_coarsen_nodes(&a, (&values, block), thresholds, self.config, by)?;
+            let values = of_coarse.as_ref().unwrap_or(&b.values);
+            let made = self.device.amg_coarsen_nodes(&a, values, block, thresholds, self.config, by)?;
             let most = STALLED * a.n_rows() as f64;
             let Some(made) = made.filter(|made| (made.parts.n * n_vectors) as f64 <= most) else { break };
-            (a, values) = self.add(LevelMatrix::whole(a), made)?;
-            block = n_vectors;
+            let (coarse, values) = self.add(LevelMatrix::whole(a), made)?;
+            (a, of_coarse, block) = (coarse, Some(values), n_vectors);
         }
-        let b = NearNullspace { n_vectors, values };
-        if self.levels.is_empty() { Ok(Err(b)) } else { Ok(Ok((Rows::as_is(&a)?, b))) }
+        let Some(values) = of_coarse else { return Ok(None) };
+        Ok(Some((Rows::as_is(&a)?, NearNullspace { n_vectors, values })))
     }
 
     /// Adds the levels that the device sets up from a level that ranks gathered.

@@ -190,8 +190,7 @@ pub trait AmgKernels<H: Scalar>:
         Ok(None)
     }
 
-    /// As [`AmgKernels::amg_coarsen`] with several vectors as near-nullspace; `of_nodes` are these, row by row, and the number of
-    /// rows of a node.
+    /// As [`AmgKernels::amg_coarsen`] with several vectors `near_nullspace`, row by row, for nodes of `block` rows.
     ///
     /// # Cost
     /// Some fifteen passes over the non-zeros, and the Galerkin product; the near-nullspace and its orthonormalization on the host.
@@ -199,7 +198,8 @@ pub trait AmgKernels<H: Scalar>:
     fn amg_coarsen_nodes(
         &self,
         _a: &Csr<H, Self>,
-        _of_nodes: (&[f64], usize),
+        _near_nullspace: &[f64],
+        _block: usize,
         _thresholds: [f64; 2],
         _config: &AmgConfig,
         _by: Grouping<'_, Self>,

@@ -123,32 +123,23 @@ impl<H: Scalar, D: AmgKernels<H>> Levels<H, D> {
     ) -> Result<Option<Self>, AmgError> {
         let is_grouped_on_host = matches!(known.groups.first(), Some(Groups::OnHost(_)));
         let may_be_there = !is_grouped_on_host && !matches!(config.smoother, Smoother::GaussSeidel { .. });
-        let is_plain = near_nullspace.is_none() && config.block_size == 1;
+        let is_plain = may_be_there && near_nullspace.is_none() && config.block_size == 1;
         let mut builder = Builder::new(device, config, known);
         builder.rescaling[0] = finds;
         let coarsest = device.with_reserved_bytes(memory_limit::vectors::<T, H>(a.n_rows()), || {
-            let made = match may_be_there {
-                true if is_plain => builder.on_device(a)?.ok_or(None),
-                true => {
-                    let vectors = near_nullspace_of(a.n_rows(), near_nullspace, config)?;
-                    config.check_nodes(vectors.n_vectors)?;
-                    if vectors.n_vectors > 1 {
-                        builder.nodes_on_device(a, vectors)?.map_err(Some)
-                    } else {
-                        Err(Some(vectors))
-                    }
+            let mut made = if is_plain { builder.on_device(a)? } else { None };
+            let mut vectors = None;
+            if made.is_none() && !builder.rescaling[1] {
+                let of_host = near_nullspace_of(a.n_rows(), near_nullspace, config)?;
+                config.check_nodes(of_host.n_vectors)?;
+                if may_be_there && of_host.n_vectors > 1 {
+                    made = builder.nodes_on_device(a, &of_host)?;
                 }
-                false => Err(None),
-            };
-            let (rows, vectors) = match made {
-                Ok(rest) => rest,
-                Err(_) if builder.rescaling[1] => return Ok(None),
-                Err(vectors) => {
-                    let vectors = match vectors {
-                        Some(vectors) => vectors,
-                        None => near_nullspace_of(a.n_rows(), near_nullspace, config)?,
-                    };
-                    config.check_nodes(vectors.n_vectors)?;
+                vectors = Some(of_host);
+            }
+            let (rows, vectors) = match (made, vectors) {
+                (Some(rest), _) => rest,
+                (None, Some(vectors)) if !builder.rescaling[1] => {
                     let rows = builder.take(a)?;
                     let is_bad = || is_badly_scaled(&rows, vectors.n_vectors, config.block_size);
                     if finds && device.amg_on_host(is_bad) {
@@ -156,6 +147,7 @@ impl<H: Scalar, D: AmgKernels<H>> Levels<H, D> {
                     }
                     (rows, vectors)
                 }
+                _ => return Ok(None),
             };
             let coarsest = device.amg_on_host(|| builder.run(rows, vectors))?;
             device.amg_on_host(|| builder.check_resolution(a, near_nullspace))?;

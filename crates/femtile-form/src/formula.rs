@@ -63,7 +63,7 @@ impl Own<'_> {
     }
 
     /// The inputs of an array with an entry for each component, of a vector with zeros up to the number of axes.
-    fn array(&self, (n_axes, zero): (usize, Value), of: impl Fn(usize) -> Value) -> Array {
+    fn array(&self, n_axes: usize, zero: Value, of: impl Fn(usize) -> Value) -> Array {
         let mut entries: Vec<Value> = self.components().map(of).collect();
         if !self.is_vector {
             return Array::new(self.shape, entries);
@@ -492,7 +492,7 @@ impl Reader<'_> {
                     along.resize(n_axes, zero);
                     slopes.push((input(component, None), along));
                 }
-                let array = own.array((n_axes, zero), |component| input(component, None));
+                let array = own.array(n_axes, zero, |component| input(component, None));
                 let name = format!("{}{}", own.name, if side == Side::First { "" } else { "_other" });
                 self.bind(&format!("unknown.{}", own.name), &name, array)?;
             }
@@ -501,7 +501,7 @@ impl Reader<'_> {
             let of = |component| self.input(Input::Rate(component)).unwrap_or(zero);
             let reason = format!("the gradient of {}_t is not known at a point", own.name);
             without.extend(own.components().map(|component| (of(component), reason.clone())));
-            let rate = own.array((n_axes, zero), of);
+            let rate = own.array(n_axes, zero, of);
             self.bind(&format!("unknown.{}", own.name), &format!("{}_t", own.name), rate)?;
         }
         let functions = self.inputs.iter().filter(|input| matches!(input, Input::Point(_)));

@@ -135,7 +135,8 @@ impl<H: Scalar> AmgKernels<H> for Cuda {
     fn amg_coarsen_nodes(
         &self,
         a: &Csr<H, Self>,
-        (b, block): (&[f64], usize),
+        b: &[f64],
+        block: usize,
         thresholds: [f64; 2],
         config: &AmgConfig,
         by: Grouping<'_, Self>,

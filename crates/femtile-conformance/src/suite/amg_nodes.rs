@@ -144,7 +144,10 @@ fn makes_level<H: Scalar, D: AmgKernels<H>>(device: &D, springs: &Springs) -> bo
     let block = springs.dimension;
     let (a, of_nodes) = (springs.arrays::<H>().on(device), (springs.motions.as_slice(), block));
     let config = AmgConfig { block_size: block, ..AmgConfig::default() };
-    device.amg_coarsen_nodes(&a, of_nodes, THRESHOLDS, &config, Grouping::Connections).unwrap().is_some()
+    device
+        .amg_coarsen_nodes(&a, of_nodes.0, of_nodes.1, THRESHOLDS, &config, Grouping::Connections)
+        .unwrap()
+        .is_some()
 }
 
 /// One level, in the precision `H`, its near-nullspace and the number of vectors that vanish on their part; none if the device
@@ -157,7 +160,7 @@ fn level<H: Scalar, D: AmgKernels<H>>(
 ) -> Option<(Csr<H, D>, Vec<f64>, usize)> {
     let config = AmgConfig { block_size: block, ..AmgConfig::default() };
     let coarsen =
-        |by: Grouping<'_, D>| device.amg_coarsen_nodes(a, (b, block), THRESHOLDS, &config, by).unwrap();
+        |by: Grouping<'_, D>| device.amg_coarsen_nodes(a, b, block, THRESHOLDS, &config, by).unwrap();
     let made = coarsen(Grouping::Connections)?;
     let (rows, k) = (Rows::of(a), b.len() / a.n_rows());
     let mut squares = vec![std::collections::BTreeMap::new(); a.n_rows() / block];

@@ -447,7 +447,7 @@ impl CpuOperator<'_> {
     fn add_cells(&self, integrand: &Integrand, state: &State<'_>, pattern: &Pattern, values: &mut [f64]) {
         self.for_cell_matrices(integrand, state, |first, matrices| match &pattern.places {
             Some(places) => self.add_at_places((first, matrices), (pattern, places), values),
-            None => self.add_by_search((first, matrices), pattern, values),
+            None => self.add_by_search(first, matrices, pattern, values),
         });
     }
 
@@ -481,7 +481,7 @@ impl CpuOperator<'_> {
     }
 
     /// Adds the matrices of cells from the first one on, with constraints that may combine unknowns.
-    fn add_by_search(&self, (first, matrices): (usize, &[f64]), pattern: &Pattern, values: &mut [f64]) {
+    fn add_by_search(&self, first: usize, matrices: &[f64], pattern: &Pattern, values: &mut [f64]) {
         let size = self.basis.n * self.discrete.form().n_components();
         let n_cells = matrices.len() / (size * size);
         let expanded = parallel::map(n_cells, LANES, |i| self.expanded(first + i, pattern));

@@ -146,7 +146,7 @@ impl Motions {
         Ok(None)
     }
 
-    /// Returns whether values of the unknown enter equations for values, but for the circumference that a radial displacement changes.
+    /// Returns whether the form has a reaction, apart from the hoop strain u_r/r of a body of revolution.
     fn has_reaction(&self, integrand: &Integrand, n_components: usize) -> bool {
         let stride = 1 + integrand.dimension();
         let is_value = |slot: &usize| slot.is_multiple_of(stride);

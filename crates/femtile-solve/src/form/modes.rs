@@ -57,7 +57,7 @@ const SHIFT: f64 = 1e-3;
 const GROWTH: f64 = 100.0;
 const MOST_SHIFTS: usize = 5;
 
-/// Vectors of the block beside those asked for: so many, and one for so many of these.
+/// Guard vectors of the block beyond `count`: two, and one for every four modes.
 const GUARDS: usize = 2;
 const MODES_A_GUARD: usize = 4;
 
