@@ -4,10 +4,11 @@ use femtile_device::cuda::Specialisation;
 use femtile_mesh::{CellKind, Mesh};
 use femtile_solve::{Cells, Outline, SolverConfig, Value, likely_programs};
 
-use crate::file::{CellName, EquationKind, Generator, LShapeName, PlaneCellName};
+use crate::file::{Generator, PlaneCellName};
 use crate::memory::Hosted;
 use crate::mesh_source::mesh_of;
 use crate::placed::placed;
+use crate::route::Route;
 use crate::{Case, CaseError};
 
 /// Cells along an axis up to which a box is outlined, far more than fit in memory in three dimensions.
@@ -26,7 +27,7 @@ pub fn gpu_programs(case: &Case) -> Result<Vec<Specialisation>, CaseError> {
     let list = || {
         case.check()?;
         let config = case.solver_config()?;
-        let is_steady = case.file.equation.kind == EquationKind::ReactionDiffusion;
+        let is_steady = case.route() == Route::Stationary;
         let read = case.file.mesh.file.is_some() && is_steady;
         let of_mesh = match read {
             true => of_mesh(case, &config, &mesh_of(case, (Hosted::whole(case)?, true), None)?),
@@ -59,8 +60,8 @@ fn list(
     config: &SolverConfig,
     outline: impl FnOnce() -> Option<Outline> + Send + 'static,
 ) -> List {
-    match case.file.equation.kind {
-        EquationKind::ReactionDiffusion => {
+    match case.route() {
+        Route::Stationary => {
             let config = config.clone();
             Box::new(move || likely_programs(&config, outline().as_ref()))
         }
@@ -88,25 +89,23 @@ fn widths(cells: &[usize], [lower, upper]: [&[f64]; 2], refine: u32) -> Option<V
 /// Returns the cells that a generator makes, refined some times; none for grids.
 fn generated(generator: &Generator, refine: u32) -> Option<(CellKind, Cells)> {
     let shape = |order: usize| if order == 1 { Cells::Straight } else { Cells::Curved };
-    let of_name = |cell: CellName| match cell {
-        CellName::Tetrahedron | CellName::Tetrahedron5 => CellKind::Tetrahedron,
-        CellName::Hexahedron => CellKind::Hexahedron,
+    let of_box = |cells: &[usize], corners: [&[f64]; 2], deform: f64, order: usize| {
+        let widths = (deform == 0.0 && order == 1).then(|| widths(cells, corners, refine)).flatten();
+        widths.map_or(shape(order), Cells::Box)
     };
-    Some(match *generator {
-        Generator::Box { cells, cell, lower, upper, deform, order } => {
-            let of_box = (deform == 0.0 && order == 1).then(|| widths(&cells, [&lower, &upper], refine));
-            (of_name(cell), of_box.flatten().map_or(shape(order), Cells::Box))
+    let cells = match *generator {
+        Generator::Box { cells, lower, upper, deform, order, .. } => {
+            of_box(&cells, [&lower, &upper], deform, order)
         }
-        Generator::Square { cell: PlaneCellName::Triangle, .. } => (CellKind::Triangle, Cells::Straight),
+        Generator::Square { cell: PlaneCellName::Triangle, .. } => Cells::Straight,
         Generator::Square { cells, lower, upper, deform, order, .. } => {
-            let of_box = (deform == 0.0 && order == 1).then(|| widths(&cells, [&lower, &upper], refine));
-            (CellKind::Quadrilateral, of_box.flatten().map_or(shape(order), Cells::Box))
+            of_box(&cells, [&lower, &upper], deform, order)
         }
-        Generator::Grid { .. } => return None,
-        Generator::Ball { cell, order, .. } => (of_name(cell), shape(order)),
-        Generator::Shell { order, .. } => (CellKind::Hexahedron, shape(order)),
-        Generator::LShape { shape: LShapeName::Plane, .. } => (CellKind::Quadrilateral, Cells::Straight),
-        Generator::LShape { .. } => (CellKind::Hexahedron, Cells::Straight),
-        Generator::Cylinder { .. } | Generator::Ventricle { .. } => (CellKind::Tetrahedron, Cells::Straight),
-    })
+        Generator::Sphere { cell: PlaneCellName::Triangle, .. } => Cells::Straight,
+        Generator::Ball { order, .. } | Generator::Shell { order, .. } | Generator::Sphere { order, .. } => {
+            shape(order)
+        }
+        _ => Cells::Straight,
+    };
+    Some((generator.cell_kind()?, cells))
 }

@@ -8,6 +8,7 @@ use femtile_solve::{SolverConfig, Stage, Stages};
 use crate::file::CheckName;
 use crate::memory::Hosted;
 use crate::mesh_source::{check_config, check_name, mesh_of, placed};
+use crate::route::Route;
 use crate::{Case, CaseError, ahead};
 
 /// Reads or generates the mesh, checks and refines it; a GPU that is being opened is told of programs that the mesh needs.
@@ -21,6 +22,11 @@ pub(crate) fn checked_mesh(
     let made = stages.interruptible(|stop| mesh_of(case, (hosted, opening.is_some()), Some(stop)));
     stages.go_on()?;
     let mut mesh = made?;
+    if mesh.is_surface && case.route() == Route::Heart {
+        let message =
+            "the mesh is a surface in space, which is not for hearts: take a mesh of solids or in the plane";
+        return Err(case.wrong(&["equation".into(), "kind".into()], message));
+    }
     if let Some((opening, programs)) = opening.zip(ahead::of_mesh(case, config, &mesh)) {
         opening.prepare(programs);
     }

@@ -3,11 +3,11 @@
 use femtile_mesh::Mesh;
 use femtile_mesh::check::BoundaryFacets;
 use femtile_report::ConditionRow;
-use femtile_solve::Discretization;
+use femtile_solve::{Discretization, Region};
 use serde::Serialize;
 
 use crate::Case;
-use crate::file::BoundarySection;
+use crate::file::{BoundarySection, PeriodicSection};
 
 /// Returns a row for each condition, with the number and the area of its facets.
 pub(crate) fn on_mesh(
@@ -15,19 +15,18 @@ pub(crate) fn on_mesh(
     problem: &Discretization<'_>,
     boundary: &BoundaryFacets,
 ) -> Vec<ConditionRow> {
-    let facets = |place: &str| Some(problem.facets(place, &[]).ok()?.facets);
+    let facets = |region| Some(problem.facets(region, &[]).ok()?.facets);
     with_facets(case, (problem.mesh(), boundary), &facets)
 }
 
-/// As [`on_mesh`], with a function that returns the facets of a place.
+/// As [`on_mesh`], with a function that returns the facets of a region in the list.
 pub(crate) fn with_facets(
     case: &Case,
     (mesh, boundary): (&Mesh, &BoundaryFacets),
-    facets: &dyn Fn(&str) -> Option<Vec<u32>>,
+    facets: &dyn Fn(Region) -> Option<Vec<u32>>,
 ) -> Vec<ConditionRow> {
     let rows = case.file.boundary.iter().map(|section| {
-        let (key, place) = section.place();
-        let facets = if key == "where" { facets(place) } else { None };
+        let facets = if section.r#where.is_some() { facets(section.region()) } else { None };
         let of_facet = |corners: &[u32]| match case.file.space.axisymmetric {
             true => area(mesh, corners) * circumference(mesh, corners),
             false => area(mesh, corners),
@@ -37,7 +36,54 @@ pub(crate) fn with_facets(
             .map(|facets| facets.iter().map(|&facet| of_facet(boundary.facet(facet as usize))).sum());
         ConditionRow { n_facets: facets.map(|facets| facets.len()), area, ..section.row() }
     });
-    rows.collect()
+    rows.chain(pairs(case, facets)).collect()
+}
+
+/// Returns a row for each pair of sides.
+fn pairs<'c>(
+    case: &'c Case,
+    facets: &'c dyn Fn(Region) -> Option<Vec<u32>>,
+) -> impl Iterator<Item = ConditionRow> + 'c {
+    let row = |kind: &str, from: &str, to: &str, value: String| ConditionRow {
+        place: format!("{to} from {from}"),
+        kind: kind.into(),
+        value,
+        n_facets: facets(to.into()).map(|facets| facets.len()),
+        area: None,
+    };
+    let jump = |section: &PeriodicSection| {
+        section.jump.as_ref().map_or_else(String::new, |jump| format!("jump {}", text(jump)))
+    };
+    let periodic = case.file.periodic.iter();
+    let periodic = periodic.map(move |own| row("periodic", &own.from, &own.to, jump(own)));
+    let ties = case.file.tie.iter().map(move |own| row("tie", &own.from, &own.to, String::new()));
+    periodic.chain(ties).chain(interfaces_and_sources(case))
+}
+
+/// Returns a row for each interface and each source at a point.
+fn interfaces_and_sources(case: &Case) -> impl Iterator<Item = ConditionRow> + '_ {
+    let row = |place, kind: &str, value| ConditionRow {
+        place,
+        kind: kind.into(),
+        value,
+        n_facets: None,
+        area: None,
+    };
+    let interfaces = case.file.interface.iter().map(move |own| {
+        let place = match (&own.between, &own.r#where, &own.from) {
+            (Some([first, second]), ..) => format!("between {first} and {second}"),
+            (None, place, None) => place.clone().unwrap_or_default(),
+            (None, place, Some(cells)) => format!("{} from {cells}", place.as_deref().unwrap_or_default()),
+        };
+        let conductance = own.conductance.iter().map(|value| format!("conductance {}", text(value)));
+        let stiffness = own.stiffness.iter().map(|value| format!("stiffness {}", text(value)));
+        row(place, "interface", conductance.chain(stiffness).collect())
+    });
+    let sources = case.file.source.iter();
+    let sources = sources.map(move |own| {
+        row(format!("point {}", text(&own.point)), "source", format!("total {}", text(&own.total)))
+    });
+    interfaces.chain(sources)
 }
 
 /// Returns a row for each condition of a case on a grid.
@@ -54,6 +100,9 @@ impl BoundarySection {
             (.., Some(robin)) => {
                 format!("coefficient {}, value {}", text(&robin.coefficient), text(&robin.value))
             }
+            _ if self.floats() => {
+                self.total.as_ref().map_or_else(|| "total 0".into(), |total| format!("total {}", text(total)))
+            }
             _ => match (&self.traction, &self.pressure, &self.flux, &self.total) {
                 (Some(traction), ..) => text(traction),
                 (_, Some(pressure), ..) => text(pressure),
@@ -63,7 +112,11 @@ impl BoundarySection {
             },
         };
         let (key, place) = self.place();
-        let place = if key == "nodes" { format!("nodes {place}") } else { place.into() };
+        let place = match (key, &self.from) {
+            ("nodes", _) => format!("nodes {place}"),
+            (_, Some(cells)) => format!("{place} from {cells}"),
+            _ => place.into(),
+        };
         ConditionRow { place, kind: self.condition().into(), value, n_facets: None, area: None }
     }
 }

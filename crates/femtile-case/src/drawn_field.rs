@@ -7,6 +7,7 @@ use femtile_report::{Body, ConditionRow, EquationPart, PictureConfig, ReportErro
 use femtile_solve::SolutionData;
 
 use crate::animation::Animation;
+use crate::vtkhdf::Frames;
 use crate::{Case, CaseError};
 
 /// Fields that are shown if the case names none; the first one present is used. An activation map says more
@@ -16,12 +17,14 @@ const DEFAULTS: [&str; 3] = ["u", "activation", "V"];
 /// Named fields.
 type Fields = BTreeMap<String, Field>;
 
-/// Data of pictures and pages, in addition to the numbers of a report.
+/// Data of pictures, pages and the file of all frames, in addition to the numbers of a report.
 pub(crate) struct Exhibit {
     /// The solution at the end.
     pub data: SolutionData,
-    /// The frames of a run in time.
+    /// The frames of a run in time that its page shows.
     pub animation: Animation,
+    /// The frames of a run in time for its file.
+    pub frames: Frames,
     /// The equation, where it is one of formulas.
     pub equation: Option<EquationPart>,
     /// The conditions on the boundary.
@@ -40,6 +43,11 @@ impl Case {
     /// Returns whether the solution is drawn, or shown on a page.
     pub(crate) fn is_shown(&self) -> bool {
         self.file.output.picture.is_drawn() || self.embedding.picture.is_some() || self.has_page()
+    }
+
+    /// Returns whether pictures or files need the arrays of the whole solution.
+    pub(crate) fn needs_data(&self) -> bool {
+        self.is_shown() || self.file.output.vtkhdf
     }
 
     /// Returns whether the run has a page.
@@ -81,7 +89,7 @@ impl DrawnField {
     pub fn picture(&self, case: &Case, time: Option<f64>) -> Result<Vec<u8>, CaseError> {
         let time = time.map_or(String::new(), |time| format!(", t = {}", short(time)));
         let title = format!("{}{time}", case.name());
-        let config = PictureConfig::of_dimension(self.body.dimension());
+        let config = PictureConfig::of_dimension(self.body.space_dimension());
         let config = PictureConfig { title, label: self.label.clone(), ..config };
         Ok(picture(&panels(&self.body, &self.values, config.towards)?, &config)?)
     }

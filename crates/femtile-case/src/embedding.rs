@@ -82,19 +82,19 @@ impl Case {
         has_key(&self.text, &["output".into(), "directory".into()])
     }
 
-    /// Passes the solution to the receiver, if there is one; returns it if it is also shown.
+    /// Passes the solution to the receiver, if there is one; returns it if it is also shown or written.
     pub(crate) fn deliver(
         &self,
         data: impl FnOnce() -> Result<SolutionData, SolveError>,
     ) -> Result<Option<SolutionData>, SolveError> {
-        match (&self.embedding.receiver, self.is_shown()) {
+        match (&self.embedding.receiver, self.needs_data()) {
             (None, false) => Ok(None),
             (None, true) => data().map(Some),
-            (Some(receiver), is_shown) => {
+            (Some(receiver), is_needed) => {
                 let data = data()?;
-                let shown = is_shown.then(|| data.clone());
+                let kept = is_needed.then(|| data.clone());
                 receiver.solution(data);
-                Ok(shown)
+                Ok(kept)
             }
         }
     }

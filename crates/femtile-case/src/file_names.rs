@@ -10,8 +10,12 @@ pub(crate) const PLOT: &str = "residuals.svg";
 pub(crate) const PICTURE: &str = "picture.png";
 /// The page of the run.
 pub(crate) const PAGE: &str = "report.html";
+/// The matrix of fluxes through sides.
+pub(crate) const MATRIX: &str = "matrix.csv";
 /// The solution on a mesh.
 pub(crate) const MESH_SOLUTION: &str = "solution.vtu";
+/// The solution or the frames of a run in one HDF5 file.
+pub(crate) const VTKHDF: &str = "solution.vtkhdf";
 /// The solution on a grid.
 pub(crate) const GRID_SOLUTION: &str = "solution.vti";
 
@@ -27,6 +31,13 @@ pub(crate) fn of_solution(vtu: VtuOutput) -> &'static str {
 pub(crate) fn of_line(name: &str) -> [String; 2] {
     [format!("{name}.csv"), format!("{name}.svg")]
 }
+
+/// The table of a study.
+pub(crate) const STUDY_TABLE: &str = "study.csv";
+/// The plot of a study.
+pub(crate) const STUDY_PLOT: &str = "study.svg";
+/// The record of a run of a study, in its folder.
+pub(crate) const STUDY_RECORD: &str = "study.json";
 
 /// The folder of frames.
 pub(crate) const FRAMES: &str = "frames";

@@ -1,6 +1,7 @@
 //! Case files: mesh, equation, boundary conditions, solver and output in one text.
 //!
-//! [`Case::load`] reads and checks a file, [`run`] runs it, [`Report`] describes the outcome.
+//! [`Case::load`] reads and checks a file, [`run`] runs it, [`Report`] describes the outcome. A [`Study`] runs a case for all
+//! combinations of some of its values.
 //!
 //! Messages have the line of the case file (`place`, `placed`) or the option that overrides it (`overrides`).
 //! `transient` writes frames, traces and checkpoints of runs on a mesh, `diffusion` runs alternating directions,
@@ -39,14 +40,18 @@ mod read;
 mod report;
 mod restart;
 mod roofline;
+mod route;
 mod run;
 mod series;
 mod settings;
+mod side_matrix;
 mod stationary;
+mod study;
 mod syntax;
 mod system;
 mod transient;
 mod verify;
+mod vtkhdf;
 
 pub use ahead::gpu_programs;
 pub use embedding::{Embedding, Receiver};
@@ -68,5 +73,7 @@ pub use report::{
     Timings,
 };
 pub use run::{run, run_on};
+pub use side_matrix::SideMatrix;
+pub use study::{Study, StudyNumbers, StudyOrder, StudyReport, StudyRun, StudyTable, Vary};
 pub use system::CaseSystem;
 pub use verify::{Misfit, verify};

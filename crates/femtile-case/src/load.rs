@@ -6,6 +6,7 @@ use toml::{Table, Value};
 use crate::file::CaseFile;
 use crate::place::{has_key, inside_quotes, key_span_of, line_of, span_of};
 use crate::read::{Refusal, read};
+use crate::route::MeshTraits;
 use crate::syntax::explained;
 use crate::{CaseError, Embedding, Override};
 
@@ -24,6 +25,8 @@ pub struct Case {
     pub remembered: Vec<Remembered>,
     /// Connections to the program that runs the case.
     pub embedding: Embedding,
+    /// Properties of the mesh, once it was read.
+    pub(crate) mesh_traits: Option<MeshTraits>,
 }
 
 impl Case {
@@ -69,7 +72,7 @@ impl Case {
     ) -> Result<Self, CaseError> {
         let file = content(path, &text, &overrides)?;
         let (path, remembered, embedding) = (path.into(), Vec::new(), Embedding::default());
-        Ok(Self { file, path, text, overrides, remembered, embedding })
+        Ok(Self { file, path, text, overrides, remembered, embedding, mesh_traits: None })
     }
 
     /// Returns `true` if a value comes from the file or from an override by key, and no other option of the

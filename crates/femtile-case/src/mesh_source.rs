@@ -3,14 +3,14 @@
 use femtile_mesh::check::{CheckConfig, CheckError};
 use femtile_mesh::generate::{
     BallConfig, BoxConfig, BoxSplit, Counts, CylinderConfig, DeformConfig, HexahedralBallConfig, LShape,
-    LShapeConfig, ShellConfig, SquareConfig, SquareSplit, VentricleConfig, ball_interruptible,
-    box_mesh_interruptible, cylinder_interruptible, deform, hexahedral_ball, l_shape, shell, square,
+    LShapeConfig, ShellConfig, SphereConfig, SquareConfig, SquareSplit, VentricleConfig, ball_interruptible,
+    box_mesh_interruptible, cylinder_interruptible, deform, hexahedral_ball, l_shape, shell, sphere, square,
     ventricle_interruptible,
 };
 use femtile_mesh::{IsInterrupted, Mesh, MeshError, io, refine};
 use femtile_solve::Key;
 
-use crate::file::{CellName, CheckName, Generator, LShapeName, MeshSection, PlaneCellName};
+use crate::file::{CellName, CheckName, FindingName, Generator, LShapeName, MeshSection, PlaneCellName};
 use crate::memory::{self, Hosted};
 use crate::{Case, CaseError};
 
@@ -96,9 +96,11 @@ fn of_section(case: &Case, error: MeshError) -> CaseError {
 /// Returns the settings of the mesh check.
 pub(crate) fn check_config(case: &Case) -> CheckConfig {
     let MeshSection { merge, ref accept, .. } = case.file.mesh;
+    // Sides that are tied cover each other.
+    let of_ties = (!case.file.tie.is_empty()).then_some(FindingName::OverlappingFacets);
     CheckConfig {
         merge_duplicates: merge,
-        accept: accept.iter().map(|&name| name.into()).collect(),
+        accept: accept.iter().copied().chain(of_ties).map(Into::into).collect(),
         ..CheckConfig::default()
     }
 }
@@ -180,11 +182,7 @@ impl Plan {
                 })
             }
             Generator::Square { cells, cell, lower, upper, deform, order } => {
-                let split = match cell {
-                    PlaneCellName::Triangle => SquareSplit::Triangles,
-                    PlaneCellName::Quadrilateral => SquareSplit::Quadrilateral,
-                };
-                let config = SquareConfig { lower, upper, cells, split };
+                let config = SquareConfig { lower, upper, cells, split: split_of_square(cell) };
                 let counts = config.counts().map(|counts| counts.with_order(order));
                 Self::new("cells", counts, move |_| deformed(square(&config)?, bend_of(deform, order)))
             }
@@ -195,6 +193,7 @@ impl Plan {
                     .into(),
             }),
             Generator::Ball { radius, h, cell, order } => Self::of_ball(radius, h, cell, order),
+            Generator::Sphere { radius, h, cell, order } => Self::of_sphere(radius, h, cell, order),
             Generator::Shell { inner, outer, cells, layers, order } => {
                 let config = ShellConfig { inner, outer, cells, layers, order };
                 Self::new("cells", config.counts(), move |_| shell(&config))
@@ -233,19 +232,50 @@ impl Plan {
             CellName::Hexahedron if h > 0.0 && h.is_finite() => {
                 // An edge of a block is a quarter of a circle, the way from the cube inside to the sphere about half a
                 // radius.
-                let count = |length: f64| (length / h * (1.0 - 1e-12)).ceil().max(1.0) as usize;
-                let (cells, layers) = (count(std::f64::consts::FRAC_PI_2 * radius), count(0.5 * radius));
+                let (cells, layers) =
+                    (count(std::f64::consts::FRAC_PI_2 * radius, h), count(0.5 * radius, h));
                 let config = HexahedralBallConfig { radius, cells, layers, order };
-                let counts = config.counts().map_err(|error| match error {
-                    MeshError::Invalid { field: "cells", message } => {
-                        MeshError::Invalid { field: "h", message }
-                    }
-                    other => other,
-                });
-                Self::new("h", counts, move |_| hexahedral_ball(&config))
+                Self::new("h", config.counts().map_err(of_h), move |_| hexahedral_ball(&config))
             }
-            CellName::Hexahedron => wrong("h", &format!("{h} is not a positive, finite length")),
+            CellName::Hexahedron => wrong("h", &no_length(h)),
         }
+    }
+
+    fn of_sphere(radius: f64, h: f64, cell: PlaneCellName, order: usize) -> Result<Self, MeshError> {
+        let wrong = |field, message: String| Err(MeshError::Invalid { field, message });
+        if !(h > 0.0 && h.is_finite()) {
+            return wrong("h", no_length(h));
+        }
+        if cell == PlaneCellName::Triangle && order > 1 {
+            return wrong("order", "triangles are flat; cell = \"quadrilateral\" may be curved".into());
+        }
+        let cells = count(std::f64::consts::FRAC_PI_2 * radius, h);
+        let config = SphereConfig { radius, cells, split: split_of_square(cell), order };
+        Self::new("h", config.counts().map_err(of_h), move |_| sphere(&config))
+    }
+}
+
+/// Returns the number of cells of a size along a length.
+fn count(length: f64, h: f64) -> usize {
+    (length / h * (1.0 - 1e-12)).ceil().max(1.0) as usize
+}
+
+fn no_length(h: f64) -> String {
+    format!("{h} is not a positive, finite length")
+}
+
+/// Returns the error of a number of cells at the size that it comes from.
+fn of_h(error: MeshError) -> MeshError {
+    match error {
+        MeshError::Invalid { field: "cells", message } => MeshError::Invalid { field: "h", message },
+        other => other,
+    }
+}
+
+fn split_of_square(cell: PlaneCellName) -> SquareSplit {
+    match cell {
+        PlaneCellName::Triangle => SquareSplit::Triangles,
+        PlaneCellName::Quadrilateral => SquareSplit::Quadrilateral,
     }
 }
 
@@ -300,6 +330,8 @@ mod tests {
             ("kind = \"square\", cells = [2, 3], cell = \"quadrilateral\", order = 2", 6, 2),
             ("kind = \"square\", cells = [2, 3], deform = -0.1", 12, 1),
             ("kind = \"shell\", cells = 2, layers = 1, order = 2", 24, 2),
+            ("kind = \"sphere\", h = 0.8", 48, 1),
+            ("kind = \"sphere\", h = 0.8, cell = \"quadrilateral\", order = 3", 24, 3),
             ("kind = \"ball\", h = 0.8, cell = \"hexahedron\", order = 4", 32, 4),
             ("kind = \"l_shape\", cells = 2", 12, 1),
             ("kind = \"l_shape\", shape = \"corner\", cells = 1", 7, 1),

@@ -15,10 +15,10 @@ use femtile_solve::{Fields, Solution, Stages};
 
 use crate::drawn_field::{DrawnField, Exhibit};
 use crate::file::{EquationKind, Functional, OutputSection, VtuOutput};
-use crate::file_names::{GRID_SOLUTION, PAGE, PICTURE, PLOT, REPORT, of_line, of_solution};
+use crate::file_names::{GRID_SOLUTION, MATRIX, PAGE, PICTURE, PLOT, REPORT, VTKHDF, of_line, of_solution};
 use crate::functional::SampledLine;
 use crate::page::page;
-use crate::{Case, CaseError, Report, pieces, plot, verify};
+use crate::{Case, CaseError, Report, pieces, plot, verify, vtkhdf};
 
 /// Files of an earlier run that a warning names.
 const MOST_NAMED: usize = 4;
@@ -50,6 +50,7 @@ fn names(case: &Case) -> Vec<String> {
         _ if is_on_grid => Some(GRID_SOLUTION),
         vtu => Some(of_solution(vtu)),
     };
+    let vtkhdf = output.vtkhdf.then_some(VTKHDF);
     let plot = (output.plot && !is_in_time).then_some(PLOT);
     let picture = output.picture.is_drawn().then_some(PICTURE);
     let page = output.report.then_some(PAGE);
@@ -57,8 +58,16 @@ fn names(case: &Case) -> Vec<String> {
         Functional::Along { name, .. } => Some(of_line(name)),
         _ => None,
     });
-    let names =
-        solution.into_iter().chain(plot).chain(picture).chain(page).map(String::from).chain(lines.flatten());
+    let matrix = (!output.matrix.is_empty()).then_some(MATRIX);
+    let names = solution
+        .into_iter()
+        .chain(vtkhdf)
+        .chain(matrix)
+        .chain(plot)
+        .chain(picture)
+        .chain(page)
+        .map(String::from)
+        .chain(lines.flatten());
     names.chain([REPORT.into()]).collect()
 }
 
@@ -105,7 +114,9 @@ pub(crate) fn write_results(
         return Ok(report);
     }
     let (folder, names) = (&case.file.output.directory, names(case));
-    let names: Vec<&str> = pieces.iter().chain(&names).map(String::as_str).collect();
+    let mut names: Vec<&str> = pieces.iter().chain(&names).map(String::as_str).collect();
+    // An interrupted solve has none.
+    names.retain(|name| *name != MATRIX || report.matrix.is_some());
     // Frames and traces of a run in time have replaced earlier ones already.
     let is_new = report.files.is_empty();
     if report.solve.stop == Stop::Interrupted && is_new && holds_finished_results(folder) {
@@ -122,6 +133,7 @@ pub(crate) fn write_results(
     pieces::tell_other_ranks(case, Some(&staging))?;
     let sum = part("results", || solution(staging.folder()))?;
     lines.iter().try_for_each(|line| line.write(&staging))?;
+    report.matrix.iter().try_for_each(|matrix| matrix.write(&staging))?;
     pieces::wait_for_all(case)?;
     if names.contains(&PLOT) {
         let solver = &case.file.solver;
@@ -131,6 +143,10 @@ pub(crate) fn write_results(
         };
         part("plot", || plot::save_residual_plot(&staging.path(PLOT), &report.solve.residuals, tolerance))?;
     }
+    if let Some(Exhibit { frames, data, .. }) = exhibit.as_ref().filter(|_| case.file.output.vtkhdf) {
+        part("file of frames", || vtkhdf::write(&staging.path(VTKHDF), frames, data))?;
+    }
+    let exhibit = exhibit.filter(|_| case.is_shown());
     let shown =
         exhibit.map(|exhibit| part("picture", || draw(case, exhibit, &staging, &mut report))).transpose()?;
     for &name in names.iter().filter(|name| **name != REPORT && **name != PAGE) {

@@ -1,6 +1,6 @@
 //! Warnings about conditions that lose facets, to others or because they lie inside, with their lines.
 
-use femtile_solve::{Discretization, InnerFacets, Key, Overlap};
+use femtile_solve::{Discretization, Key, Overlap};
 
 use crate::Case;
 
@@ -24,11 +24,6 @@ pub(crate) fn warnings_of_regions(case: &Case, overlaps: &[Overlap]) -> Vec<Stri
         format!("region[{entry}] ({line}\"{}\")", case.file.region[entry].name)
     };
     overlaps.iter().map(|overlap| overlap.warning(name, "cells")).collect()
-}
-
-/// Returns the warning that part of the tag of a condition lies inside the mesh.
-pub(crate) fn warning_inside(case: &Case, inner: &InnerFacets) -> String {
-    inner.warning(|entry| name(case, entry))
 }
 
 /// `boundary[1] (line 7, robin on "all")`.

@@ -7,6 +7,8 @@ use toml::{Table, Value};
 
 use crate::CaseError;
 
+const ADVICE: &str = "write KEY=VALUE, such as solver.tolerance=1e-8 or boundary[0].dirichlet=2";
+
 /// An option of the program that overrides a value of a case file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Override {
@@ -26,11 +28,14 @@ impl Override {
     /// [`CaseError::Option`] if there is no key.
     pub fn parse(option: &str, text: &str) -> Result<Self, CaseError> {
         let option = format!("{option} {text}");
-        let refuse = |message: &str| CaseError::option(&option, message);
-        let advice = "write KEY=VALUE, such as solver.tolerance=1e-8 or boundary[0].dirichlet=2";
-        let Some((key, value)) = text.split_once('=') else { return Err(refuse(advice)) };
-        let path = keys(key.trim()).ok_or_else(|| refuse(advice))?;
-        Ok(Self { path, value: value_of(value.trim()), option, is_mesh: false })
+        let Some((key, value)) = text.split_once('=') else { return Err(CaseError::option(&option, ADVICE)) };
+        Self::of_value(option, key.trim(), value_of(value.trim()))
+    }
+
+    /// Sets a key to a value; messages name it as `option`.
+    pub(crate) fn of_value(option: String, key: &str, value: Value) -> Result<Self, CaseError> {
+        let path = keys(key).ok_or_else(|| CaseError::option(&option, ADVICE))?;
+        Ok(Self { path, value, option, is_mesh: false })
     }
 
     /// Takes the mesh from a file, relative to the current folder, in place of that of the case.
@@ -44,6 +49,16 @@ impl Override {
         let text = text.ok_or_else(|| CaseError::option(&option, "no such path can stand in a case file"))?;
         let path = vec!["mesh".into(), "file".into()];
         Ok(Self { path, value: Value::String(text), option, is_mesh: true })
+    }
+
+    /// Returns the path of the key.
+    pub(crate) fn path(&self) -> &[Key] {
+        &self.path
+    }
+
+    /// Returns the value.
+    pub(crate) fn value(&self) -> &Value {
+        &self.value
     }
 
     /// Returns the option, as messages name it.
@@ -133,7 +148,7 @@ fn keys(text: &str) -> Option<Vec<Key>> {
 }
 
 /// A value in the syntax of a case file, else the text itself.
-fn value_of(text: &str) -> Value {
+pub(crate) fn value_of(text: &str) -> Value {
     let table = toml::from_str::<Table>(&format!("value = {text}")).ok();
     // A text of several lines might hold more than a value.
     let value = table.filter(|table| table.len() == 1).and_then(|mut table| table.remove("value"));

@@ -94,8 +94,11 @@ fn facts(report: &Report) -> Vec<(String, String)> {
         let [eigenvalue, frequency] = mode.numbers(10);
         (format!("mode {}: eigenvalue, frequency", i + 1), format!("{eigenvalue}, {frequency}"))
     });
+    let matrix = report.matrix.iter().flat_map(|matrix| matrix.rows(10));
+    let matrix = matrix.map(|(side, fluxes)| (format!("matrix: {side}"), fluxes));
     known
         .chain(modes)
+        .chain(matrix)
         .chain(report.functionals.iter().map(|(name, value)| (name.clone(), significant(*value, 10))))
         .collect()
 }

@@ -197,6 +197,82 @@ fn draw_traces(
     root.present()
 }
 
+/// Errors that fall with a size, positive both.
+pub(crate) struct Convergent {
+    /// The name in the legend.
+    pub name: String,
+    /// Pairs of size and error.
+    pub points: Vec<(f64, f64)>,
+}
+
+/// An SVG of errors by size, the largest of which is one, with both axes logarithmic.
+pub(crate) fn convergence_plot(size: &str, curves: &[Convergent]) -> String {
+    let mut svg = String::new();
+    if draw_convergence(&mut svg, size, curves).is_err() {
+        svg.clear();
+    }
+    svg
+}
+
+fn draw_convergence(
+    svg: &mut String,
+    size: &str,
+    curves: &[Convergent],
+) -> Result<(), DrawingAreaErrorKind<std::io::Error>> {
+    let root = SVGBackend::with_string(svg, SIZE).into_drawing_area();
+    root.fill(&WHITE)?;
+    let is_shown = |(h, e): &&(f64, f64)| *h > 0.0 && *e > 0.0 && h.is_finite() && e.is_finite();
+    let all = || curves.iter().flat_map(|curve| &curve.points).filter(is_shown);
+    let largest = all().map(|(h, _)| *h).fold(0.0, f64::max);
+    let place = |(h, e): &(f64, f64)| ((h / largest).log2(), e.log10());
+    let span = |of: fn((f64, f64)) -> f64, least: f64| {
+        let (low, high) =
+            all().map(|point| of(place(point))).fold((0.0_f64, f64::NEG_INFINITY), |(low, high), x| {
+                (if high.is_finite() { low.min(x) } else { x }, high.max(x))
+            });
+        if high.is_finite() { low - 0.05..high.max(low + least) + 0.05 } else { -1.0..0.0 }
+    };
+    let (across, up) = (span(|(x, _)| x, 0.3), span(|(_, y)| y, 0.3));
+    let up = up.start.floor()..up.end.ceil();
+    let mut chart = ChartBuilder::on(&root)
+        .margin(14)
+        .margin_right(24)
+        .x_label_area_size(44)
+        .y_label_area_size(72)
+        .build_cartesian_2d(across.clone(), up.clone())?;
+    chart
+        .configure_mesh()
+        .light_line_style(TRANSPARENT)
+        .bold_line_style(GRID)
+        .axis_style(INK)
+        .label_style(("sans-serif", 14).with_color(INK))
+        .axis_desc_style(("sans-serif", 15).with_color(INK))
+        .x_desc(size)
+        .y_desc("error")
+        .x_labels(((across.end - across.start) as usize + 1).min(10))
+        .y_labels(((up.end - up.start) as usize + 1).min(14))
+        .x_label_formatter(&|x| short(x.exp2()))
+        .y_label_formatter(&|y| format!("1e{y:.0}"))
+        .draw()?;
+    for (k, curve) in curves.iter().enumerate() {
+        let colour = if k == 0 { CURVE.to_rgba() } else { Palette99::pick(k).to_rgba() };
+        let points: Vec<(f64, f64)> = curve.points.iter().filter(is_shown).map(place).collect();
+        let drawn = chart.draw_series(LineSeries::new(points.clone(), colour.stroke_width(2)))?;
+        drawn
+            .label(visible(&curve.name))
+            .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], colour.stroke_width(2)));
+        chart.draw_series(points.into_iter().map(|point| Circle::new(point, 3, colour.filled())))?;
+    }
+    chart
+        .configure_series_labels()
+        .position(SeriesLabelPosition::LowerRight)
+        .label_font(("sans-serif", 14).with_color(INK))
+        .background_style(WHITE.mix(0.8))
+        .border_style(GRID)
+        .draw()?;
+    root.present()
+}
+
 /// Returns a name without control characters, which XML cannot have.
 fn visible(name: &str) -> String {
     let shown = |c: char| if c.is_whitespace() { ' ' } else { '?' };
@@ -225,6 +301,22 @@ mod tests {
         {
             let svg = residual_plot(residuals, 1e-10);
             assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"), "{residuals:?}");
+        }
+    }
+
+    #[test]
+    fn every_table_of_errors_gives_a_picture_with_a_point_for_each_error() {
+        let curve = |points: &[(f64, f64)]| Convergent { name: "e < 1".into(), points: points.to_vec() };
+        for (points, n_points) in [
+            (&[][..], 0),
+            (&[(1.0, 0.0)], 0),
+            (&[(1.0, 1.0)], 1),
+            (&[(1.0, 1e-3), (0.5, 2.5e-4), (0.25, f64::NAN), (0.125, f64::INFINITY)], 2),
+            (&[(4.0, 1e300), (1.0, 1e-300)], 2),
+        ] {
+            let svg = convergence_plot("size", &[curve(points)]);
+            assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"), "{points:?}");
+            assert_eq!(svg.matches("<circle").count(), n_points, "{points:?}: {svg}");
         }
     }
 

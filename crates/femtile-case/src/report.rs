@@ -9,6 +9,7 @@ use femtile_report::significant;
 use femtile_solve::{Level, Mode, PartitionQuality, RanksUsed, Solution};
 use serde::{Deserialize, Serialize};
 
+use crate::side_matrix::SideMatrix;
 use crate::{Case, CaseError};
 
 /// The report of a run, which is written as JSON.
@@ -29,6 +30,9 @@ pub struct Report {
     /// The modes, by ascending eigenvalues; left out without `[modes]`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub modes: Vec<ModeReport>,
+    /// The fluxes through sides at the value 1 on one of them; left out without `[output] matrix`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub matrix: Option<SideMatrix>,
     /// The other files of the run by name; none if nothing was written.
     pub files: BTreeMap<String, FileReport>,
     /// The functionals by name.
@@ -394,6 +398,7 @@ impl Report {
             ranks: None,
             time: None,
             modes: Vec::new(),
+            matrix: None,
             files: BTreeMap::new(),
             functionals: BTreeMap::new(),
             timings_s: Timings::default(),

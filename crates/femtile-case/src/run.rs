@@ -1,12 +1,12 @@
-//! Runs a case: opens the device and chooses the kind of equation.
+//! Runs a case: opens the device and chooses the part of the program that solves the equation.
 
 use femtile_device::cuda::Opening;
 use femtile_device::{Cpu, Cuda};
 use femtile_solve::{DeviceChoice, Progress, Ranks, SolveError, Stages};
 
 use crate::distribution::MeshDistribution;
-use crate::file::EquationKind;
 use crate::placed::placed;
+use crate::route::Route;
 use crate::{Case, CaseError, Report, ahead, cardiac, diffusion, form, output, stationary, transient};
 
 /// Runs a case and writes its results, also when the solve ended without converging.
@@ -66,25 +66,18 @@ fn run_opening(
     let opened = |opening: Option<Opening>| opening.map(Opening::wait).transpose();
     cpu.install(|| {
         let mut stages = Stages::new(progress);
-        match case.file.equation.kind {
-            EquationKind::Diffusion if case.is_transient_on_mesh() => {
+        match case.route() {
+            Route::Stationary => stationary::run(&cpu, case, &config, opening, &mut stages),
+            Route::Transient => {
                 let held = MeshDistribution::held(case, (&config, opening.as_ref()), &mut stages)?;
-                transient::run(&cpu, case, (&config, opened(opening)?), held, &mut stages)
+                transient::run(&cpu, case, (&config, opening), held, &mut stages)
             }
-            EquationKind::Monodomain => {
+            Route::Heart => {
                 let held = MeshDistribution::held(case, (&config, opening.as_ref()), &mut stages)?;
                 cardiac::run(&cpu, case, (&config, opened(opening)?), held, &mut stages)
             }
-            EquationKind::Diffusion => {
-                diffusion::run(&cpu, case, config.device, opened(opening)?, &mut stages)
-            }
-            EquationKind::ReactionDiffusion if case.file.modes.is_some() => {
-                form::run(&cpu, case, opening, &mut stages)
-            }
-            EquationKind::ReactionDiffusion => stationary::run(&cpu, case, &config, opening, &mut stages),
-            EquationKind::Elasticity | EquationKind::ConvectionDiffusion | EquationKind::Form => {
-                form::run(&cpu, case, opening, &mut stages)
-            }
+            Route::Grid => diffusion::run(&cpu, case, config.device, opened(opening)?, &mut stages),
+            Route::Form => form::run(&cpu, case, opening, &mut stages),
         }
     })
 }

@@ -15,10 +15,11 @@ use femtile_time::implicit::CheckpointError;
 
 use crate::animation::Animation;
 use crate::file::{Times, WriteErrorName};
-use crate::file_names::{COLLECTION, FRAMES, TRACES, TRACES_PLOT, of_frame};
+use crate::file_names::{COLLECTION, FRAMES, TRACES, TRACES_PLOT, VTKHDF, of_frame};
 use crate::output::vtu_options;
 use crate::plot::trace_plot;
 use crate::report::FileReport;
+use crate::vtkhdf::Frames;
 use crate::{Case, CaseError};
 
 /// The state of a run that goes on.
@@ -51,6 +52,10 @@ pub(crate) struct Series<'a> {
     rows: Vec<(f64, Vec<f64>)>,
     /// The frames for the page.
     animation: Animation,
+    /// The frames for the file of all.
+    kept: Frames,
+    /// Whether frames of the run before the restart are in files of their own alone.
+    is_resumed: bool,
 }
 
 impl<'a> Series<'a> {
@@ -63,9 +68,21 @@ impl<'a> Series<'a> {
         let (table, frames, rows) = (None, Vec::new(), Vec::new());
         let goes_on = case.file.time.as_ref().is_some_and(|time| time.on_write_error == WriteErrorName::GoOn);
         let failures = (0, String::new());
-        let animation = Animation::default();
-        let mut series =
-            Self { case, folder, moments, times, frames, table, goes_on, failures, names, rows, animation };
+        let mut series = Self {
+            case,
+            folder,
+            moments,
+            times,
+            frames,
+            table,
+            goes_on,
+            failures,
+            names,
+            rows,
+            animation: Animation::default(),
+            kept: Frames::default(),
+            is_resumed: resumed.is_some(),
+        };
         if !case.embedding.writes_files {
             return Ok(series);
         }
@@ -141,20 +158,31 @@ impl<'a> Series<'a> {
         std::mem::take(&mut self.animation)
     }
 
-    /// Passes on the frame of the moment with a number, if somebody takes it, and keeps it for a page.
+    /// Returns the frames for the file of all.
+    pub fn take_frames(&mut self) -> Frames {
+        std::mem::take(&mut self.kept)
+    }
+
+    /// Passes on the frame of the moment with a number, if somebody takes it, and keeps it for a page and for the file of all
+    /// frames.
     ///
     /// # Errors
-    /// Those of `data`.
-    pub fn deliver<E>(
+    /// Those of `data`, and of a disk that is full.
+    pub fn deliver<E: From<MeshError> + Display>(
         &mut self,
         (moment, time): (usize, f64),
         data: impl FnOnce() -> Result<SolutionData, E>,
     ) -> Result<(), E> {
         let (receiver, has_page) = (&self.case.embedding.receiver, self.case.has_page());
-        if self.moments[moment].frame.is_none() || receiver.is_none() && !has_page {
+        let has_file = self.case.file.output.vtkhdf && self.case.embedding.writes_files;
+        if self.moments[moment].frame.is_none() || receiver.is_none() && !has_page && !has_file {
             return Ok(());
         }
         let data = data()?;
+        if has_file {
+            let kept = self.kept.push(self.case, time, &data);
+            self.pass_over(kept)?;
+        }
         if has_page {
             self.animation.push(self.case, time, &data);
         }
@@ -248,8 +276,9 @@ impl<'a> Series<'a> {
         Ok(())
     }
 
-    /// Draws the traces; returns the files that were written, by name, and a warning if some could not be.
-    pub fn finish(mut self) -> Result<(BTreeMap<String, FileReport>, Option<String>), CaseError> {
+    /// Draws the traces; returns the files that were written, by name, and a warning about files that could not be, and about
+    /// frames before a restart.
+    pub fn finish(mut self) -> Result<(BTreeMap<String, FileReport>, Vec<String>), CaseError> {
         let mut names: Vec<String> = self.frames.iter().map(|(_, name)| name.clone()).collect();
         if !self.frames.is_empty() {
             names.push(COLLECTION.into());
@@ -272,10 +301,16 @@ impl<'a> Series<'a> {
         let file = |(name, sum): (String, Result<FileSum, MeshError>)| Ok((name, sum?.into()));
         let files = names.into_iter().zip(sums).map(file).collect::<Result<_, CaseError>>()?;
         let (n_failures, first) = &self.failures;
-        let warning = format!(
-            "the run went on although {n_failures} times a frame, a trace or a checkpoint could not be written, first: {first}"
-        );
-        Ok((files, (*n_failures > 0).then_some(warning)))
+        let failed = (*n_failures > 0).then(|| {
+            format!(
+                "the run went on although {n_failures} times a frame, a trace or a checkpoint could not be written, first: {first}"
+            )
+        });
+        let has_earlier = self.is_resumed && self.case.file.output.vtkhdf && !self.frames.is_empty();
+        let cut = has_earlier.then(|| {
+            format!("{VTKHDF} has the frames from the restart on; those before it are in {COLLECTION} alone")
+        });
+        Ok((files, failed.into_iter().chain(cut).collect()))
     }
 }
 
@@ -286,7 +321,7 @@ pub(crate) fn checkpoint_path(case: &Case) -> PathBuf {
 
 /// Returns a text as a field of a table (RFC 4180): in quotes if it has letters of the format. Control
 /// characters other than the end of a line, which the format does not have, are shown as `?`.
-fn csv_field(text: &str) -> String {
+pub(crate) fn csv_field(text: &str) -> String {
     let is_shown = |c: char| !c.is_control() || matches!(c, '\n' | '\r');
     let text: String = text.chars().map(|c| if is_shown(c) { c } else { '?' }).collect();
     match text.contains([',', '"', '\n', '\r']) {

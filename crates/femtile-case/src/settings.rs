@@ -121,7 +121,7 @@ impl Case {
 
     /// Returns the settings of the elements.
     pub(crate) fn space_config(&self) -> SpaceConfig {
-        let SpaceSection { degree, components, quadrature, axisymmetric: _ } = self.file.space;
+        let SpaceSection { degree, components, quadrature, axisymmetric: _, thickness: _ } = self.file.space;
         SpaceConfig { degree: degree as usize, components, quadrature: quadrature.into() }
     }
 
@@ -154,17 +154,24 @@ impl Case {
         self.file.region.iter().map(|region| (&*region.name, &*region.r#where)).collect()
     }
 
-    /// Returns whether an equation in time is solved on a mesh, and not on a grid by alternating directions.
-    pub(crate) fn is_transient_on_mesh(&self) -> bool {
-        let is_grid = matches!(self.file.mesh.generate, Some(file::Generator::Grid { .. }));
-        let method = self.file.time.as_ref().map(|time| time.method);
-        self.file.equation.kind == file::EquationKind::Diffusion
-            && (!is_grid || method.is_some_and(|method| method != file::TimeMethod::Adi))
-    }
-
     /// Returns the problem on a mesh with its boundary.
     pub(crate) fn problem<'m>(&self, on: OnMesh<'m>) -> Result<Poisson<'m>, CaseError> {
         self.stated(begun_on(on)?, [&self.file.equation.sigma, &self.file.equation.lambda])
+    }
+
+    /// Returns the conduction σ and the reaction λ of reaction and diffusion, of an equation in time from its own keys.
+    pub(crate) fn conduction_and_reaction(&self) -> [Value; 2] {
+        let equation = &self.file.equation;
+        if equation.kind != file::EquationKind::Diffusion {
+            return [equation.sigma.clone(), equation.lambda.clone()];
+        }
+        let diffusion = equation.diffusion.clone().unwrap_or(Value::Number(1.0));
+        let lambda = match &equation.reaction {
+            None => Value::Number(0.0),
+            Some(Entry::Number(number)) => Value::Number(-number),
+            Some(Entry::Text(text)) => Value::Text(format!("-({text})")),
+        };
+        [diffusion, lambda]
     }
 
     /// Returns whether the equation is one in time.

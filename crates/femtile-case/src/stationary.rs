@@ -20,7 +20,8 @@ use crate::distribution::{MeshDistribution, RankMesh, RankMeshPart};
 use crate::drawn_field::Exhibit;
 use crate::functional::{Evaluated, SampledLine, prepare};
 use crate::output::Results;
-use crate::{Case, CaseError, Report, conditions, output, overlap, pieces};
+use crate::vtkhdf::Frames;
+use crate::{Case, CaseError, Report, conditions, form, output, overlap, pieces};
 
 /// Fewest threads for which the file is begun while a CPU solves.
 const MANY_THREADS: usize = 8;
@@ -36,7 +37,11 @@ pub(crate) fn run(
     if opening.is_none() && MeshDistribution::is_for_threads(case, config) {
         return on_threads(cpu, case, config, stages);
     }
-    let (mut mesh, checked) = match MeshDistribution::held(case, (config, opening.as_ref()), stages)? {
+    let held = MeshDistribution::held(case, (config, opening.as_ref()), stages)?;
+    if let Some(case) = case.on_mesh(&held) {
+        return form::run_after_mesh(cpu, &case, held, opening, stages);
+    }
+    let (mut mesh, checked) = match held {
         RankMesh::Part(part) => return on_parts(cpu, case, (config, opening), *part, stages),
         RankMesh::Whole(mesh, checked) => (*mesh, checked),
     };
@@ -87,6 +92,7 @@ fn write(
     let exhibit = data.map(|data| Exhibit {
         data,
         animation: Animation::default(),
+        frames: Frames::default(),
         equation: None,
         conditions: conditions(),
     });

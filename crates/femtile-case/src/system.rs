@@ -8,9 +8,9 @@ use femtile_mesh::check::BoundaryFacets;
 use femtile_solve::{Progress, SolutionData, Stage, Stages, StandaloneSystem, check_cells};
 
 use crate::checked_mesh::checked_mesh;
-use crate::file::EquationKind;
 use crate::memory::Hosted;
 use crate::placed::placed;
+use crate::route::Route;
 use crate::{Case, CaseError};
 
 /// The linear system of a case of −∇·(σ∇u) + λu = f on a processor, with its checked mesh.
@@ -30,13 +30,7 @@ impl CaseSystem {
     /// As [`crate::run`], and for an equation in time.
     pub fn new(case: Case, progress: &mut dyn Progress) -> Result<Self, CaseError> {
         case.check()?;
-        if case.file.equation.kind != EquationKind::ReactionDiffusion {
-            let path = ["equation".into(), "kind".into()];
-            return Err(case.wrong(
-                &path,
-                "only `kind = \"reaction-diffusion\"` is available as a linear system; run the case",
-            ));
-        }
+        refuse_others(&case)?;
         let made = Self::make(&case, progress);
         let (mesh, boundary, cpu, system) = made.map_err(|error| placed(&case, error))?;
         Ok(Self { case, mesh, boundary, cpu, system })
@@ -51,6 +45,7 @@ impl CaseSystem {
         let (mesh, boundary, system) = cpu.install(|| {
             let mut stages = Stages::new(progress);
             let (mut mesh, checked) = checked_mesh(case, Hosted::whole(case)?, (&config, None), &mut stages)?;
+            refuse_others(&case.on_whole(&mesh))?;
             check_cells(&config, &case.space_config(), mesh.kind)?;
             stages.begin(Stage::Space)?;
             case.tag_regions(&mut mesh)?;
@@ -82,4 +77,15 @@ impl CaseSystem {
             Ok(discretization.solution_of(&self.system, w)?)
         })
     }
+}
+
+/// Refuses cases that have no linear system of their own; a mesh that was read may make it such a case.
+fn refuse_others(case: &Case) -> Result<(), CaseError> {
+    if case.route() == Route::Stationary {
+        return Ok(());
+    }
+    let reason = case.needs_form().map_or(String::new(), |key| format!(", without {key}"));
+    let message =
+        format!("only `kind = \"reaction-diffusion\"` is available as a linear system{reason}; run the case");
+    Err(case.wrong(&["equation".into(), "kind".into()], message))
 }

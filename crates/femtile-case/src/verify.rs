@@ -9,8 +9,8 @@ use serde::Deserialize;
 
 use crate::CaseError;
 use crate::file_names::{
-    COLLECTION, FRAMES, GRID_SOLUTION, MESH_PIECES, MESH_SOLUTION, PAGE, PICTURE, PLOT, REPORT, TRACES,
-    TRACES_PLOT, of_frame,
+    COLLECTION, FRAMES, GRID_SOLUTION, MATRIX, MESH_PIECES, MESH_SOLUTION, PAGE, PICTURE, PLOT, REPORT,
+    TRACES, TRACES_PLOT, VTKHDF, of_frame,
 };
 use crate::functional::is_header_of_line;
 use crate::pieces;
@@ -18,8 +18,19 @@ use crate::plot::DISTANCE;
 use crate::report::FileReport;
 
 /// Files of results whose names are those of all runs.
-const NAMES: [&str; 9] =
-    [MESH_SOLUTION, MESH_PIECES, GRID_SOLUTION, COLLECTION, TRACES, TRACES_PLOT, PLOT, PICTURE, PAGE];
+const NAMES: [&str; 11] = [
+    MESH_SOLUTION,
+    VTKHDF,
+    MESH_PIECES,
+    GRID_SOLUTION,
+    MATRIX,
+    COLLECTION,
+    TRACES,
+    TRACES_PLOT,
+    PLOT,
+    PICTURE,
+    PAGE,
+];
 
 /// A file of a folder of results that does not belong to the run of its report.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -169,8 +169,15 @@ const BAD: &[(&str, &str)] = &[
         "functionals = []",
         "functionals = [{ name = \"a\", kind = \"along\", from = [0, 0], to = [1, 1], points = 1 }]",
     ),
-    ("[[boundary]]", "[space]\naxisymmetric = true\n[[boundary]]"),
-    ("[[boundary]]", "[[source]]\npoint = [0.5, 0.5]\ntotal = 1\n[[boundary]]"),
+    ("[[boundary]]", "[[source]]\ntotal = 1\n[[boundary]]"),
+    ("where = \"all\"\ndirichlet", "nodes = \"x < 1\"\nfrom = \"a\"\ndirichlet"),
+    ("dirichlet = 0\n", "floating = { phi = false }\n"),
+    ("dirichlet = 0\n", "floating = true\ndirichlet = 0\n"),
+    ("[equation]", "[space]\naxisymmetric = true\nthickness = 2\n[equation]"),
+    ("[solver]", "[[interface]]\nbetween = [\"a\", \"b\"]\nfrom = \"a\"\nconductance = 1\n[solver]"),
+    ("[solver]", "[[interface]]\nwhere = \"a\"\nname = \"b\"\nconductance = 1\n[solver]"),
+    ("[solver]", "[[interface]]\nbetween = [1]\nconductance = 1\n[solver]"),
+    ("[solver]", "[[periodic]]\nfrom = \"xmin\"\n[solver]"),
 ];
 
 /// An equation in time that is sound, and what makes it a bad one.
@@ -199,6 +206,37 @@ const BAD_IN_TIME: &[(&str, &str)] = &[
     ("steps = 2", "steps = 2\ncheckpoint = { steps = 1, minutes = 1 }"),
     ("steps = 2", "steps = 2\nmass = \"diagonal\""),
     ("end = 1\n", ""),
+    ("vtu = false", "vtu = false\nmatrix = [\"xmin\", \"xmax\"]"),
+];
+
+/// A form in time that is sound, and what makes it a bad one.
+const SOUND_FORM: &str = r#"
+[mesh]
+generate = { kind = "square", cells = [2, 2] }
+[unknown]
+phi = {}
+[equation]
+kind = "form"
+flux = "grad(phi)"
+enthalpy = "phi"
+[[boundary]]
+where = "xmin"
+flux = "1"
+floating = { phi = false }
+[time]
+end = 1
+steps = 2
+[solver]
+device = "cpu"
+[output]
+vtu = false
+plot = false
+"#;
+
+const BAD_FORMS: &[(&str, &str)] = &[
+    ("enthalpy = \"phi\"", "enthalpy = \"phi\"\ncapacity = 1"),
+    ("phi = false", "phi = true"),
+    ("[unknown]\nphi = {}\n", ""),
 ];
 
 /// A heart that is sound, and what makes it a bad one.
@@ -230,6 +268,9 @@ const BAD_HEARTS: &[(&str, &str)] = &[
     ("step = 0.5", "step = 0.5\ntheta = 0.2"),
     ("[time]", "[[boundary]]\nwhere = \"all\"\ndirichlet = 0\n[time]"),
     ("model = \"aliev-panfilov\"\n", ""),
+    ("[time]", "[space]\naxisymmetric = true\n[time]"),
+    ("[time]", "[[source]]\npoint = [0.5, 0.5]\ntotal = 1\n[time]"),
+    ("kind = \"monodomain\"", "kind = \"monodomain\"\nconstants = { k = 1 }"),
 ];
 
 /// A body that is sound, and what makes it a bad one.
@@ -314,6 +355,7 @@ const BAD_MODES: &[(&str, &str)] = &[
     ("[modes]", "[time]\nend = 1\nsteps = 1\n[modes]"),
     ("device = \"cpu\"", "device = \"cpu\"\nmethod = \"cg\""),
     ("vtu = false", "vtu = false\nfunctionals = [{ name = \"a\", kind = \"max\" }]"),
+    ("vtu = false", "vtu = false\nmatrix = [\"xmin\", \"xmax\"]"),
     (
         "capacity = 2",
         "kind = \"elasticity\"\nyoung = 1\npoisson = 0.3\n[[source]]\npoint = [0.5, 0.5]\ntotal = [0, 1]",
@@ -340,6 +382,7 @@ fn what_the_program_refuses_the_schema_refuses() {
         (SOUND_BODY, BAD_BODIES),
         (SOUND_FLOW, BAD_FLOWS),
         (SOUND_MODES, BAD_MODES),
+        (SOUND_FORM, BAD_FORMS),
     ];
     for (sound, changes) in all {
         assert!(is_taken(sound), "{sound}");
@@ -372,6 +415,10 @@ const SECTIONS: &[&str] = &[
     "equation",
     "boundary",
     "source",
+    "periodic",
+    "tie",
+    "interface",
+    "modes",
     "membrane",
     "stimulus",
     "activation",
@@ -400,7 +447,7 @@ fn completed(block: &str) -> Result<Option<String>, toml::de::Error> {
         Some("convection-diffusion") => SOUND_FLOW,
         None if has("membrane") || has("stimulus") => SOUND_HEART,
         None if has("time") => SOUND_IN_TIME,
-        None if has("source") => SOUND_FLOW,
+        None if has("source") || has("interface") => SOUND_FLOW,
         _ => SOUND,
     };
     for (key, value) in toml::from_str::<toml::Table>(rest)? {

@@ -25,6 +25,9 @@ pub struct Arguments {
 pub enum Command {
     /// Solve the problem that a case file describes; write the solution for ParaView, a report and a plot.
     Solve(SolveOptions),
+    /// Solve a case for all combinations of some of its values; write a table, with observed orders where meshes or steps in
+    /// time are refined. Exit code 1 when a run failed or did not converge.
+    Study(StudyOptions),
     /// Solve linear systems with a sparse matrix from a file.
     SolveMatrix(SolveMatrixOptions),
     /// Check that the files in a folder of results are complete, unchanged and of one run; with `--exact` that the equation of a
@@ -124,6 +127,35 @@ pub struct SolveOptions {
     #[arg(long)]
     pub merge: bool,
     /// Print errors only, no progress and no summary.
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+/// Options of `femtile study`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  femtile study case.toml --vary mesh.refine=0..3\n  \
+    femtile study case.toml --vary solver.tolerance=1e-6,1e-8 --vary solver.preconditioner=amg,jacobi\n  \
+    femtile study case.toml --vary equation.lambda=1e-3:1e3:7 --output lambdas")]
+pub struct StudyOptions {
+    /// The case file, or the folder of a case.toml.
+    pub case: PathBuf,
+    /// A key of the case and its values, with commas between them: `1e-6,1e-8`; `0..3` for whole numbers with both ends;
+    /// `1e-3:1e3:7` for seven numbers with a constant ratio. Several of these give all combinations.
+    #[arg(long, value_name = "KEY=VALUES", required = true)]
+    pub vary: Vec<String>,
+    /// Set a value of the case in all runs, as for `femtile solve`.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Folder of the study, in place of `study` in `output.directory`: study.csv, and a folder for each run.
+    #[arg(short, long, visible_alias = "out", value_name = "FOLDER")]
+    pub output: Option<PathBuf>,
+    /// Run all combinations, also those whose results are complete.
+    #[arg(long)]
+    pub again: bool,
+    /// Also write the table as JSON to this file; `-` is standard output.
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Print errors only, no progress and no rows.
     #[arg(short, long)]
     pub quiet: bool,
 }

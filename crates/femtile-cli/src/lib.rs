@@ -15,6 +15,7 @@ mod mesh_info;
 mod remembered;
 mod solve;
 mod solve_matrix;
+mod study;
 mod tridiagonal;
 mod verify;
 
@@ -69,13 +70,18 @@ fn run(arguments: Arguments, begun: Instant) -> Result<ExitCode, Failure> {
     cache::compile_in_processes();
     match &arguments.command {
         // A solve works in a pool of its own, and these need no threads.
-        Command::Solve(_) | Command::Schema | Command::Cite { .. } | Command::Bench(_) => {}
+        Command::Solve(_)
+        | Command::Study(_)
+        | Command::Schema
+        | Command::Cite { .. }
+        | Command::Bench(_) => {}
         Command::Spmv(_) | Command::Tune(_) | Command::Reproduce(_) => {}
         Command::Completions { .. } | Command::Man => {}
         _ => start_shared_threads()?,
     }
     match arguments.command {
         Command::Solve(options) => solve::run(&options, None, begun),
+        Command::Study(options) => study::run(&options),
         Command::SolveMatrix(options) => solve_matrix::run(&options),
         Command::Verify(options) => verify::run(&options),
         Command::Cite { report } => cite::run(&report),

@@ -219,6 +219,9 @@ fn summary(case: &Case, report: &Report) -> String {
         let [eigenvalue, frequency] = mode.numbers(DIGITS);
         text += &format!("{:<9} {eigenvalue:<18} {frequency}\n", i + 1);
     }
+    for (side, fluxes) in report.matrix.iter().flat_map(|matrix| matrix.rows(DIGITS)) {
+        text += &format!("matrix    {side}: {fluxes}\n");
+    }
     for (name, value) in &report.functionals {
         text += &format!("{name:<9} {}\n", significant(*value, DIGITS));
     }

@@ -1,4 +1,4 @@
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use comfy_table::{CellAlignment, Table, presets};
@@ -37,8 +37,7 @@ fn orders(options: &VerifyOptions) -> Result<ExitCode, Failure> {
     let values = options.set.iter().map(|text| Override::parse("--set", text));
     let overrides = values.collect::<Result<Vec<_>, _>>()?;
     let path = &options.path;
-    let file = if path.is_dir() { path.join("case.toml") } else { path.clone() };
-    let mut case = Case::load_with(&file, overrides)?;
+    let mut case = Case::load_with(&case_file(path), overrides)?;
     case.remembered = remembered();
     options.json.as_deref().map_or(Ok(()), |path| check_target("--json", path))?;
     let mut bars = Bars::new(options.quiet, Interrupt::listen()?);
@@ -46,6 +45,11 @@ fn orders(options: &VerifyOptions) -> Result<ExitCode, Failure> {
     drop(bars);
     tell(options.json.as_deref(), options.quiet, &to_json(&found)?, &table(&found))?;
     Ok(if found.verdict.is_good() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+/// Returns the case file of a path, which may be its folder.
+pub fn case_file(path: &Path) -> PathBuf {
+    if path.is_dir() { path.join("case.toml") } else { path.into() }
 }
 
 fn table(found: &Convergence) -> String {

@@ -32,7 +32,7 @@ impl FormBuilder<'_> {
             let is_on_boundary = match domain {
                 Domain::Cells => false,
                 Domain::Boundary(_) => true,
-                Domain::Interior => return None,
+                Domain::Interior | Domain::Interface(_) => return None,
             };
             Some(graph.derivation(term, &unknowns, is_on_boundary))
         })?;

@@ -81,6 +81,9 @@ pub struct EquationText {
     /// The integrand over interior facets.
     #[serde(default)]
     pub interior: Option<InteriorTerms>,
+    /// Terms on pairs of coinciding facets by name.
+    #[serde(default)]
+    pub interface: BTreeMap<String, InteriorTerms>,
 }
 
 /// An unknown of an equation.
@@ -219,7 +222,7 @@ pub struct BoundaryTerms {
     pub flux: Formulas,
 }
 
-/// The integrand over interior facets, with the test functions of both cells; as in cells, `source` stands on the right side.
+/// The integrand over interior facets or an interface, with the test functions of both cells; as in cells, `source` stands on the right side.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct InteriorTerms {
@@ -237,7 +240,19 @@ pub struct InteriorTerms {
     pub source_other: Formulas,
 }
 
+/// Returns the error of a coefficient with the name of something else.
+fn taken(name: &str) -> FormError {
+    let message = format!("the name {name} has a meaning of its own; choose another name");
+    FormError::Coefficient { coefficient: name.to_owned(), message }
+}
+
 impl EquationText {
+    /// Returns whether formulas have a name without it being defined.
+    fn reserves(&self, name: &str) -> bool {
+        let stem = name.strip_suffix("_other").or_else(|| name.strip_suffix("_t"));
+        name == "normal" || stem.is_some_and(|stem| self.unknown.contains_key(stem))
+    }
+
     /// All formulas.
     fn texts(&self) -> Vec<&str> {
         let CellTerms { energy, flux, source, capacity, stabilise: _ } = &self.cells;
@@ -245,7 +260,8 @@ impl EquationText {
         all.extend(energy.as_deref());
         all.extend([flux, source, capacity].into_iter().flat_map(Formulas::texts));
         all.extend(self.boundary.values().flat_map(|terms| terms.flux.texts()));
-        if let Some(InteriorTerms { flux, source, flux_other, source_other }) = &self.interior {
+        let between_cells = self.interior.iter().chain(self.interface.values());
+        for InteriorTerms { flux, source, flux_other, source_other } in between_cells {
             all.extend([flux, source, flux_other, source_other].into_iter().flat_map(Formulas::texts));
         }
         all
@@ -305,13 +321,8 @@ impl Equation {
         if text.unknown.values().map(|unknown| unknown.shape(3).n_entries()).sum::<usize>() > 16 {
             return Err(failure("unknown: all together have at most 16 components".to_owned()));
         }
-        let reserved = |name: &str| {
-            let stem = name.strip_suffix("_other").or_else(|| name.strip_suffix("_t"));
-            name == "normal" || stem.is_some_and(|stem| text.unknown.contains_key(stem))
-        };
-        if let Some(name) = text.coefficients.keys().find(|name| reserved(name)) {
-            let message = format!("the name {name} has a meaning of its own; choose another name");
-            return Err(FormError::Coefficient { coefficient: name.clone(), message });
+        if let Some(name) = text.coefficients.keys().find(|name| text.reserves(name)) {
+            return Err(taken(name));
         }
         text.define = without_comments(&text.define);
         Ok(Self { name: name.to_owned(), text, energy_key: "energy" })
@@ -350,6 +361,21 @@ impl Equation {
         self.text.cells.capacity = Formulas::ByUnknown(self.text.unknown.keys().map(of_unknown).collect());
     }
 
+    /// Adds a coefficient, for formulas of conditions.
+    ///
+    /// # Errors
+    /// [`FormError::Coefficient`] for a name that has a meaning in the equation.
+    pub fn add_coefficient(&mut self, name: &str, shape: CoefficientShape) -> Result<(), FormError> {
+        let text = &self.text;
+        let of_terms = text.boundary.values().flat_map(|terms| terms.coefficients.keys());
+        let mut names = text.coefficients.keys().chain(text.unknown.keys()).chain(of_terms);
+        if names.any(|own| own == name) || has_word(&text.define, name) || text.reserves(name) {
+            return Err(taken(name));
+        }
+        self.text.coefficients.insert(name.to_owned(), Parameter { shape, default: None });
+        Ok(())
+    }
+
     /// Stabilises the convection of each component.
     pub fn set_stabilisation(&mut self, stabilisation: Stabilisation) {
         self.text.cells.stabilise = Some(stabilisation);
@@ -369,6 +395,12 @@ impl Equation {
         let is_taken = is_coefficient.chain(text.unknown.keys()).any(|name| name == CELL_SIZE)
             || definitions(&text.define).is_ok_and(|all| all.iter().any(|(name, _)| *name == CELL_SIZE));
         !is_taken && text.texts().iter().any(|text| has_word(text, CELL_SIZE))
+    }
+
+    /// Returns whether a formula has the rate of an unknown by its name, such as `u_t`.
+    pub fn uses_rate(&self) -> bool {
+        let texts = self.text.texts();
+        self.text.unknown.keys().any(|name| texts.iter().any(|text| has_word(text, &format!("{name}_t"))))
     }
 
     /// Returns whether a form needs [`FormBuilder::with_cell_metric`](crate::FormBuilder::with_cell_metric).
@@ -398,6 +430,13 @@ impl Equation {
         self.text.unknown.iter().map(move |(name, unknown)| (name.as_str(), unknown.shape(dimension)))
     }
 
+    /// Returns the name of the first unknown that is a vector with a component for each axis.
+    pub fn first_vector(&self) -> Option<&str> {
+        let mut all = self.text.unknown.iter();
+        let found = all.find(|(_, unknown)| matches!(unknown.components, Some(Components::Axes(_))));
+        found.map(|(name, _)| name.as_str())
+    }
+
     /// Returns the number of components of all unknowns in a space of a dimension.
     pub fn n_components(&self, dimension: usize) -> usize {
         self.unknowns(dimension).map(|(_, shape)| shape.n_entries()).sum()
@@ -416,6 +455,11 @@ impl Equation {
     /// Adds a term on boundary facets.
     pub fn set_boundary_term(&mut self, name: &str, terms: BoundaryTerms) {
         self.text.boundary.insert(name.to_owned(), terms);
+    }
+
+    /// Adds a term on pairs of coinciding facets.
+    pub fn set_interface_term(&mut self, name: &str, terms: InteriorTerms) {
+        self.text.interface.insert(name.to_owned(), terms);
     }
 
     pub(crate) fn failure(&self, message: String) -> FormError {

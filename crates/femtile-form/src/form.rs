@@ -10,7 +10,7 @@ use crate::class::Storage;
 use crate::coefficient::Coefficient;
 use crate::equation::{CoefficientShape, Components, Equation, Formulas, Parameter, Unknown};
 use crate::error::FormError;
-use crate::formula::{CELL_METRIC, Part, Place, Role, graph};
+use crate::formula::{CELL_METRIC, Part, Place, Role, THICKNESS, graph};
 use crate::integrand::{Graph, Integrand, Side};
 use crate::recipe::{Bound, Entry, Which};
 
@@ -23,6 +23,8 @@ pub enum Domain {
     Boundary(Vec<u32>),
     /// All interior facets.
     Interior,
+    /// Pairs of coinciding facets: their positions in the list of boundary facets. The normal points out of the cell of the first one.
+    Interface(Vec<[u32; 2]>),
 }
 
 impl Domain {
@@ -32,7 +34,13 @@ impl Domain {
             Self::Cells => "the cells",
             Self::Boundary(_) => "boundary facets",
             Self::Interior => "interior facets",
+            Self::Interface(_) => "an interface",
         }
+    }
+
+    /// Returns whether integrands have the unknowns of two cells.
+    pub(crate) fn has_two_sides(&self) -> bool {
+        matches!(self, Self::Interior | Self::Interface(_))
     }
 }
 
@@ -147,8 +155,10 @@ pub struct FormBuilder<'a> {
     pub(crate) dimension: usize,
     arguments: Arguments,
     boundary: Vec<(String, Vec<u32>, Arguments)>,
+    interfaces: Vec<(String, Vec<[u32; 2]>)>,
     metric: Option<Arc<Coefficient>>,
     is_axisymmetric: bool,
+    thickness: Option<Arc<Coefficient>>,
     is_without_capacity: bool,
     pub(crate) exact: Option<Vec<Expression>>,
     parameter: Option<String>,
@@ -162,8 +172,10 @@ impl Equation {
             dimension,
             arguments: BTreeMap::new(),
             boundary: Vec::new(),
+            interfaces: Vec::new(),
             metric: None,
             is_axisymmetric: false,
+            thickness: None,
             is_without_capacity: false,
             exact: None,
             parameter: None,
@@ -196,6 +208,14 @@ impl FormBuilder<'_> {
     #[must_use]
     pub fn axisymmetric(mut self, is_axisymmetric: bool) -> Self {
         self.is_axisymmetric = is_axisymmetric;
+        self
+    }
+
+    /// Multiplies all integrals by the thickness of a sheet, a scalar that does not depend on u: sources and fluxes are per volume and
+    /// per area of a body of that thickness. A body of revolution has none.
+    #[must_use]
+    pub fn thickness(mut self, thickness: Option<Coefficient>) -> Self {
+        self.thickness = thickness.map(Arc::new);
         self
     }
 
@@ -241,6 +261,16 @@ impl FormBuilder<'_> {
         Ok(self)
     }
 
+    /// Adds a term on pairs of coinciding facets, given by their positions in the list of boundary facets.
+    ///
+    /// # Errors
+    /// [`FormError::Coefficient`] for a term that the equation does not have.
+    pub fn on_interface(mut self, term: &str, pairs: &[[u32; 2]]) -> Result<Self, FormError> {
+        known(term, &self.equation.text.interface)?;
+        self.interfaces.push((term.to_owned(), pairs.to_vec()));
+        Ok(self)
+    }
+
     /// Compiles the form.
     ///
     /// # Errors
@@ -272,6 +302,12 @@ impl FormBuilder<'_> {
         if self.equation.needs_cell_metric() {
             own.push(self.cell_metric()?);
         }
+        if let (Some(thickness), false) = (&self.thickness, is_symbolic) {
+            let name = THICKNESS.to_owned();
+            let entry =
+                Entry { name: name.clone(), coefficient: Arc::clone(thickness), which: Which::Number };
+            own.push(Bound { name, shape: Shape::Number, entries: vec![entry] });
+        }
         let read = |place: &str, domain: &Domain, coefficients: &[Bound], parts: &[Part<'_>], energy| {
             let exact = self.exact.as_deref();
             let (dimension, n_axes) = (self.dimension, self.n_axes());
@@ -298,7 +334,11 @@ impl FormBuilder<'_> {
             let graph = read(&format!("boundary.{term}"), &domain, &coefficients, &parts, None)?;
             integrals.push(made(Some(term), domain, graph));
         }
-        if let Some(terms) = &text.interior {
+        let interior = text.interior.iter().map(|terms| ("interior".to_owned(), terms, Domain::Interior));
+        let interfaces = self.interfaces.iter().map(|(term, pairs)| {
+            (format!("interface.{term}"), &text.interface[term], Domain::Interface(pairs.clone()))
+        });
+        for (place, terms, domain) in interior.chain(interfaces) {
             let [first, second] = [Side::First, Side::Second];
             let parts = [
                 Part { key: "flux", side: first, role: Role::Flux, formulas: &terms.flux },
@@ -306,8 +346,7 @@ impl FormBuilder<'_> {
                 Part { key: "flux_other", side: second, role: Role::Flux, formulas: &terms.flux_other },
                 Part { key: "source_other", side: second, role: Role::Source, formulas: &terms.source_other },
             ];
-            let domain = Domain::Interior;
-            let graph = read("interior", &domain, &own, &parts, None)?;
+            let graph = read(&place, &domain, &own, &parts, None)?;
             integrals.push(made(None, domain, graph));
         }
         Ok(integrals)

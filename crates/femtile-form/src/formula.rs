@@ -14,6 +14,9 @@ use crate::stabilisation::Streamlines;
 /// The name of the metric of the cells in messages; formulas cannot have it.
 pub(crate) const CELL_METRIC: &str = "metric of the cells";
 
+/// The name of the factor of all integrals in messages; formulas cannot have it.
+pub(crate) const THICKNESS: &str = "thickness of the sheet";
+
 /// Where formulas stand.
 pub(crate) struct Place<'a> {
     /// The key of the equation.
@@ -86,7 +89,7 @@ pub(crate) fn graph(
     let layout = Layout {
         dimension: d,
         n_components: equation.n_components(d),
-        n_sides: if *place.domain == Domain::Interior { 2 } else { 1 },
+        n_sides: if place.domain.has_two_sides() { 2 } else { 1 },
     };
     let mut first = 0;
     let unknowns: Vec<Own<'_>> = equation
@@ -117,11 +120,15 @@ pub(crate) fn graph(
         scope.around = scope.around(place.is_symbolic);
     }
     scope.bind_unknowns(&unknowns)?;
-    let mut metric = None;
+    let (mut metric, mut thickness) = (None, None);
     for (bound, recipes) in coefficients.iter().zip(&recipes) {
         let context = Context { layout, inputs: &inputs, is_symbolic: place.is_symbolic };
         let entries = recipes.iter().map(|recipe| context.value(&mut scope.builder, recipe)).collect();
         let array = Array::new(bound.shape, entries);
+        if bound.name == THICKNESS {
+            thickness = Some(array.entries()[0]);
+            continue;
+        }
         if bound.name == CELL_METRIC {
             scope.bind_cell_size(&array)?;
             metric = Some(array);
@@ -161,9 +168,11 @@ pub(crate) fn graph(
         }
     }
     // Readers find the weight in the integrals.
-    if let (Some(Around { circumference, .. }), false) = (scope.around, place.is_symbolic) {
+    if let Some(weight) =
+        scope.around.map(|around| around.circumference).or(thickness).filter(|_| !place.is_symbolic)
+    {
         let values = residual.iter_mut().chain(&mut others).chain(&mut energy);
-        values.for_each(|value| *value = scope.builder.mul(circumference, *value));
+        values.for_each(|value| *value = scope.builder.mul(weight, *value));
     }
     if let (Domain::Cells, true, Some(metric)) = (place.domain, equation.is_stabilised(), &metric) {
         if !data.points.is_empty() {
@@ -335,7 +344,7 @@ impl Reader<'_> {
         if *place.domain == Domain::Cells {
             absent.push("normal".to_owned());
         }
-        if *place.domain != Domain::Interior {
+        if !place.domain.has_two_sides() {
             absent.extend(unknowns.iter().map(|own| format!("{}_other", own.name)));
         }
         let text = &equation.text.define;

@@ -30,6 +30,7 @@ pub use operator::{GhostedOperator, LinearOperator, Preconditioner, Transfer};
 pub fn cuda_specialisations() -> Vec<Specialisation> {
     vector::cuda::specialisations()
         .into_iter()
+        .chain(eigen::cuda::programs())
         .chain(precondition::polynomial::cuda::specialisations())
         .chain(krylov::cg::cuda::specialisations())
         .chain(krylov::merged_cg::cuda::specialisations())

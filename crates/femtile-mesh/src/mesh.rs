@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 
 use crate::first_where::first_where;
+use crate::plane::flatten;
 use crate::{CellKind, MeshError};
 
 /// Values attached to nodes or cells, `n_components` numbers each, one after another.
@@ -46,14 +47,17 @@ impl Curved {
 
 /// A mesh of one kind of cell in two or three dimensions.
 ///
-/// In two dimensions the third coordinate of every point is zero. Tags and fields may be absent: `cell_tags`
-/// is empty when no cell is tagged, else it has one entry per cell.
+/// In the plane the third coordinate of every point is zero; triangles and quadrilaterals of a surface have three. Tags and
+/// fields may be absent: `cell_tags` is empty when no cell is tagged, else it has one entry per cell.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mesh {
     /// Coordinates of the nodes.
     pub points: Vec<[f64; 3]>,
     /// Kind of all cells.
     pub kind: CellKind,
+    /// Whether the cells are triangles or quadrilaterals of a surface in space. A part of such a mesh is a surface also where it
+    /// lies in the plane z = 0.
+    pub is_surface: bool,
     /// Nodes of each cell, one cell after another: `[n_cells × kind.n_nodes()]`.
     pub cells: Vec<u32>,
     /// Shapes of curved cells. Their corners coincide with `points`.
@@ -73,12 +77,14 @@ pub struct Mesh {
 }
 
 impl Mesh {
-    /// A mesh without tags or fields, after checking that every index and coordinate can be used.
+    /// A mesh without tags or fields, after checking that every index and coordinate can be used. Triangles and quadrilaterals whose
+    /// nodes leave every plane z = constant by more than 1e-10 of their extent are a surface; else they are put at z = 0.
     ///
     /// # Errors
     /// [`MeshError::Invalid`], see [`Mesh::validate`].
-    pub fn new(points: Vec<[f64; 3]>, kind: CellKind, cells: Vec<u32>) -> Result<Self, MeshError> {
+    pub fn new(mut points: Vec<[f64; 3]>, kind: CellKind, cells: Vec<u32>) -> Result<Self, MeshError> {
         let mesh = Self {
+            is_surface: kind.dimension() == 2 && !flatten(&mut points, &[&cells]),
             points,
             kind,
             cells,
@@ -104,9 +110,14 @@ impl Mesh {
         self.cells.len() / self.kind.n_nodes()
     }
 
-    /// Dimension of the cells, which is that of the space: 2 or 3.
+    /// Dimension of the cells: 2 or 3.
     pub fn dimension(&self) -> usize {
         self.kind.dimension()
+    }
+
+    /// Dimension of the space around them: 3 of a surface, else that of the cells.
+    pub fn space_dimension(&self) -> usize {
+        if self.is_surface { 3 } else { self.dimension() }
     }
 
     /// Nodes of cell `cell`.
@@ -196,6 +207,9 @@ impl Mesh {
                 "cell_tags",
                 format!("{} tags for {} cells", self.cell_tags.len(), self.n_cells()),
             );
+        }
+        if self.is_surface && self.dimension() != 2 {
+            return invalid("is_surface", format!("{} cells are no surface", self.kind));
         }
         self.validate_curved()?;
         self.validate_facets()?;

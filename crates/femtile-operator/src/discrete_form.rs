@@ -53,14 +53,18 @@ impl<'a> DiscreteForm<'a> {
         form: &'a Form,
         boundary: &'a BoundaryFacets,
     ) -> Result<Self, OperatorError> {
-        let (found, expected) = (form.dimension(), space.mesh().dimension());
+        let (found, expected) = (form.dimension(), space.mesh().space_dimension());
         if found != expected {
             let message = format!("a form in {found} dimensions on a mesh of {expected}");
             return Err(OperatorError::Mismatch(message));
         }
         for integral in form.integrals() {
             integral.integrand.check(space.mesh())?;
-            let Domain::Boundary(facets) = &integral.domain else { continue };
+            let facets = match &integral.domain {
+                Domain::Boundary(facets) => facets.as_slice(),
+                Domain::Interface(pairs) => pairs.as_flattened(),
+                Domain::Cells | Domain::Interior => continue,
+            };
             if let Some(&facet) = facets.iter().find(|&&facet| facet as usize >= boundary.len()) {
                 return Err(OperatorError::NoSuchFacet { facet, n_facets: boundary.len() });
             }

@@ -3,7 +3,7 @@
 use femtile_form::Domain;
 use femtile_mesh::Mesh;
 use femtile_space::{
-    CellFacet, CellMapping, Element, ElementFacet, PointMap, ReferenceRule, Space, Tabulation,
+    CellFacet, CellMapping, Element, ElementFacet, FacetMap, PointMap, ReferenceRule, Space, Tabulation,
 };
 
 use crate::discrete_form::DiscreteForm;
@@ -101,7 +101,16 @@ pub(crate) fn for_sites(
         }
         Domain::Interior => {
             for sides in space.interior_facets() {
-                found(&interior_site(space, &sides)?)?;
+                found(&two_sided_site(space, sides.map(|side| (side, space.facet(side))))?)?;
+            }
+        }
+        Domain::Interface(pairs) => {
+            let sides = space.boundary_facets(discrete.boundary());
+            for &[first, second] in pairs {
+                let [first, second] = [first, second].map(|facet| sides[facet as usize]);
+                let map = space.facet(first);
+                let coinciding = space.coinciding_facet(second, first, &map);
+                found(&two_sided_site(space, [(first, map), (second, coinciding)])?)?;
             }
         }
     }
@@ -132,20 +141,20 @@ fn facet_rule(element: &Element) -> ReferenceRule {
     element.facet_quadrature(2 * element.degree())
 }
 
-/// The site of a facet that two cells share.
-fn interior_site(space: &Space<'_>, facets: &[CellFacet; 2]) -> Result<Site, OperatorError> {
+/// The site of a facet that two cells share, or of two that coincide.
+fn two_sided_site(space: &Space<'_>, facets: [(CellFacet, FacetMap); 2]) -> Result<Site, OperatorError> {
     let element = space.element();
     let rule = facet_rule(element);
     let (mut sides, mut maps) = (Vec::new(), Vec::new());
-    for &facet in facets {
-        let on_facet = space.facet(facet);
+    let first = facets[0].0;
+    for (facet, on_facet) in facets {
         let points: Vec<[f64; 3]> = rule.points.iter().map(|&point| on_facet.point(point)).collect();
         let mut map = PointMap::default();
         space.map(facet.position, &points, &mut map)?;
         sides.push(SiteSide::new(space, facet.position, &element.tabulate(&points), &map));
         maps.push(map);
     }
-    Ok(facet_site(space, facets[0], &rule, maps.swap_remove(0), sides))
+    Ok(facet_site(space, first, &rule, maps.swap_remove(0), sides))
 }
 
 /// The site of a facet with the map of its first cell.

@@ -1,13 +1,15 @@
 //! Cases: from their text, or a file, to a report and a solution in memory.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use std::collections::BTreeMap;
 
 use femtile::solve::{Functional, SolutionData};
 use femtile_case::file::Value;
-use femtile_case::{Array, ByConstant, Case, CaseError, Embedding, FormState, Receiver, Report, run};
+use femtile_case::{
+    Array, ByConstant, Case, CaseError, Embedding, FormState, Receiver, Report, Study, Vary, run,
+};
 use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -30,11 +32,7 @@ impl Given {
     /// Reads the case, with a mesh in memory and a receiver of results; files are written only where the case names their
     /// folder.
     pub fn case(&self, py: Python<'_>, mesh: Option<&Mesh>, receiver: Arc<dyn Receiver>) -> PyResult<Case> {
-        let (name, text) = match (&self.json, &self.path) {
-            (Some(json), _) => ("case", text_of(json).map_err(|message| of_argument(py, "case", &message))?),
-            (None, Some(path)) => (path.as_str(), read(path).map_err(|error| error.raise(py))?),
-            (None, None) => return Err(of_argument(py, "case", "a dictionary or a path is needed")),
-        };
+        let (name, text) = self.text(py)?;
         let embedding = Embedding {
             mesh: mesh.map(|mesh| mesh.0.clone()),
             receiver: Some(receiver),
@@ -44,6 +42,15 @@ impl Given {
         let mut case = case.map_err(|error| error.raise(py))?;
         case.embedding.writes_files = case.names_directory();
         Ok(case)
+    }
+
+    /// Returns the name and the text of the case.
+    fn text(&self, py: Python<'_>) -> PyResult<(&str, String)> {
+        Ok(match (&self.json, &self.path) {
+            (Some(json), _) => ("case", text_of(json).map_err(|message| of_argument(py, "case", &message))?),
+            (None, Some(path)) => (path.as_str(), read(path).map_err(|error| error.raise(py))?),
+            (None, None) => return Err(of_argument(py, "case", "a dictionary or a path is needed")),
+        })
     }
 }
 
@@ -125,6 +132,32 @@ pub fn functional<'py>(
         }
     });
     Ok((value, slopes.collect::<PyResult<_>>()?))
+}
+
+/// Runs a study of a case; returns its table as JSON. `vary` is JSON of pairs of a key and a list of values, or a text as the
+/// program takes it.
+#[pyfunction]
+pub fn study(
+    py: Python<'_>,
+    given: Given,
+    vary: &str,
+    folder: Option<PathBuf>,
+    is_again: bool,
+) -> PyResult<String> {
+    let (path, text) = given.text(py)?;
+    let pairs: Result<Vec<(String, toml::Value)>, _> = serde_json::from_str(vary);
+    let pairs = pairs.map_err(|error| of_argument(py, "vary", &error.to_string()))?;
+    let vary = pairs.into_iter().map(|(key, values)| match values {
+        toml::Value::String(text) => Vary::parse("vary", &format!("{key}={text}")),
+        toml::Value::Array(values) => Vary::new("vary", &key, values),
+        value => Vary::new("vary", &key, vec![value]),
+    });
+    let vary = vary.collect::<Result<Vec<_>, CaseError>>().map_err(|error| error.raise(py))?;
+    let study = Study { folder, is_again, ..Study::new(Path::new(path), text, vary) };
+    let stop = Stop::default();
+    let done = interruptible(py, &stop, || study.run(&mut &stop, &mut |_| {}))?;
+    let report = done.map_err(|error| error.raise(py))?;
+    serde_json::to_string(&report.table).map_err(|error| of_argument(py, "case", &error.to_string()))
 }
 
 /// Returns a number, or an array.

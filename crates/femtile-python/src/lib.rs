@@ -39,6 +39,7 @@ fn _femtile(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<mesh::Mesh>()?;
     module.add_class::<operator::Operator>()?;
     module.add_function(wrap_pyfunction!(case::solve, module)?)?;
+    module.add_function(wrap_pyfunction!(case::study, module)?)?;
     module.add_function(wrap_pyfunction!(case::functional, module)?)?;
     module.add_function(wrap_pyfunction!(case::schema, module)?)?;
     module.add_function(wrap_pyfunction!(frames::frames, module)?)?;

@@ -205,3 +205,19 @@ def test_other_threads_run_while_a_solve_does():
         thread.join()
     seconds = time.perf_counter() - begun
     assert len(ticks) > 20 * seconds
+
+
+def test_a_study_has_a_row_for_each_combination(tmp_path):
+    case = {**linear(SQUARE), "output": {"functionals": [{"name": "top", "kind": "max"}]}}
+    vary = {"boundary[1].dirichlet": [2, 3], "mesh.refine": range(2), "solver.preconditioner": "amg,jacobi"}
+    rows = femtile.study(case, vary, tmp_path / "study")
+    assert [row["boundary[1].dirichlet"] for row in rows] == [2, 2, 2, 2, 3, 3, 3, 3]
+    assert [row["mesh.refine"] for row in rows[:4]] == [0, 0, 1, 1]
+    assert np.allclose([row["top"] for row in rows], [2, 2, 2, 2, 3, 3, 3, 3])
+    assert all(row["converged"] and row["failure"] is None for row in rows)
+    assert (tmp_path / "study" / rows[0]["folder"] / "report.json").exists()
+    assert femtile.study(case, vary, tmp_path / "study") == rows
+    with pytest.raises(femtile.CaseError, match="vary solver.tolrance"):
+        femtile.study(case, {"solver.tolrance": [1e-6]}, tmp_path / "study")
+    with pytest.raises(TypeError, match="vary"):
+        femtile.study(case, ["mesh.refine"], tmp_path / "study")

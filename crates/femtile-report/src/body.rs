@@ -54,6 +54,11 @@ impl Body {
         self.mesh.dimension()
     }
 
+    /// Returns the dimension of the space that they lie in, 3 of a surface in space.
+    pub fn space_dimension(&self) -> usize {
+        self.mesh.space_dimension()
+    }
+
     /// Returns the number of corners of facets, which triangles of the surface come from: 3, or 4 for pairs of triangles.
     pub(crate) fn corners(&self) -> usize {
         if self.mesh.kind.is_simplex() { 3 } else { 4 }

@@ -9,7 +9,7 @@ use femtile_mesh::check::BoundaryFacets;
 
 use crate::SolveError;
 use crate::ranks::OnMesh;
-use crate::setting::Key;
+use crate::setting::{Key, below};
 
 /// A part of the boundary of a mesh.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,6 +18,14 @@ pub enum Region {
     Named(String),
     /// Positions in the list that [`femtile_mesh::check::boundary_facets`] gives, or in that of the part of a rank.
     Facets(Vec<u32>),
+    /// Those of a region at cells with a tag, named or numbered. Of facets inside the mesh they are the sides of these cells, out of
+    /// which the normal points; see [`crate::FormProblem`].
+    Side {
+        /// The region.
+        of: Box<Region>,
+        /// The tag of the cells.
+        cells: String,
+    },
 }
 
 impl From<&str> for Region {
@@ -95,8 +103,25 @@ impl Region {
     pub(crate) fn name(&self) -> Option<&str> {
         match self {
             Self::Named(name) => Some(name),
-            Self::Facets(_) => None,
+            Self::Facets(_) | Self::Side { .. } => None,
         }
+    }
+
+    /// Returns the facets of this region at cells with a tag.
+    #[must_use]
+    pub fn side(self, cells: &str) -> Self {
+        Self::Side { of: Box::new(self), cells: cells.to_owned() }
+    }
+
+    /// Returns whether it names a tag of facets, which may lie inside the mesh.
+    pub(crate) fn is_tag(&self, mesh: &Mesh) -> bool {
+        self.name().is_some_and(|name| name != "all" && !tags_called(mesh, name).is_empty())
+    }
+
+    /// Returns whether it names a tag that facets between cells have.
+    pub fn has_inner_facets(&self, mesh: &Mesh) -> bool {
+        let tags = self.name().map_or_else(BTreeSet::new, |name| tags_called(mesh, name));
+        !mesh.tagged_inner_facets(|tag| tags.contains(&tag)).is_empty()
     }
 
     /// Returns its facets by their positions in `boundary`; `path` is the setting that names it. Collective
@@ -115,9 +140,18 @@ impl Region {
             // A rank may have none of those that all ranks list.
             Self::Facets(facets) if facets.is_empty() && on.divided.is_some() => Vec::new(),
             Self::Facets(facets) => listed(boundary, facets, path)?,
+            Self::Side { .. } => {
+                let message = "a side of facets is for equations that are solved as a form: leave this out";
+                return Err(SolveError::setting(&of_side(path), message));
+            }
         };
         Ok(Selected { facets, n_inside: 0 })
     }
+}
+
+/// Returns the path of the cells of a side, beside that of its region.
+pub(crate) fn of_side(path: &[Key]) -> Vec<Key> {
+    below(path.split_last().map_or(&[][..], |(_, section)| section), "from")
 }
 
 /// Checks a list of facets and sorts it.
@@ -232,7 +266,7 @@ fn holds_nowhere(on: OnMesh<'_>, n_holds: usize) -> String {
     )
 }
 
-fn tags_called(mesh: &Mesh, selection: &str) -> BTreeSet<i32> {
+pub(crate) fn tags_called(mesh: &Mesh, selection: &str) -> BTreeSet<i32> {
     let dimension = mesh.dimension() - 1;
     let named = mesh.tag_names.iter().filter(|((d, _), name)| *d == dimension && *name == selection);
     let mut tags: BTreeSet<i32> = named.map(|((_, tag), _)| *tag).collect();
@@ -268,8 +302,11 @@ fn tagged(on: OnMesh<'_>, boundary: &BoundaryFacets, tags: &BTreeSet<i32>) -> Se
     let nodes = |key: u128| [96, 64, 32, 0].map(|shift| (key >> shift) as u32);
     let is_own = |key: &u128| on.owns(nodes(*key).into_iter().filter(|&node| node != u32::MAX));
     let n_wanted = wanted.iter().filter(|key| is_own(key)).count();
-    let n_outside = facets.iter().filter(|&&facet| is_own(&key_of(facet))).count();
-    Selected { n_inside: n_wanted.saturating_sub(n_outside), facets }
+    // Both sides of a facet inside have its nodes.
+    let mut found: Vec<u128> = facets.iter().map(|&facet| key_of(facet)).filter(is_own).collect();
+    parallel::sort(&mut found);
+    found.dedup();
+    Selected { n_inside: n_wanted.saturating_sub(found.len()), facets }
 }
 
 /// Returns the tags of the boundary, without some that are on none of its facets.

@@ -28,8 +28,8 @@ fn check_simplices(config: &SolverConfig, space: &SpaceConfig, kind: CellKind) -
     let degree = space.degree;
     if degree != 1 {
         let message = format!(
-            "degree {degree} is for quadrilaterals and hexahedra, and this mesh has {kind} cells: take degree = 1, or a mesh \
-             of {}",
+            "degree {degree} is for quadrilaterals and hexahedra, and this mesh has {kind} cells: take degree = 1, a form \
+             (`FormProblem`, `kind = \"form\"`), which has degrees 1 to 6 on them, or a mesh of {}",
             if kind == CellKind::Tetrahedron {
                 "hexahedra, as generate = { kind = \"box\", cell = \"hexahedron\", … } makes it"
             } else {

@@ -440,8 +440,11 @@ fn tensor(
     names: &Names<'_>,
 ) -> Result<Coefficient, SolveError> {
     let n = rows.len();
-    if n < mesh.dimension() {
-        let message = format!("a {n}×{n} tensor on a mesh of dimension {}", mesh.dimension());
+    if n < mesh.space_dimension() {
+        let message = match mesh.is_surface {
+            true => format!("a {n}×{n} tensor on a surface in space, whose tensors are 3×3"),
+            false => format!("a {n}×{n} tensor on a mesh of dimension {}", mesh.dimension()),
+        };
         return Err(SolveError::setting(path, message));
     }
     let mut numbers = [[0.0; 3]; 3];

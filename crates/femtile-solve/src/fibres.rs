@@ -243,7 +243,7 @@ struct Directions<'a> {
 impl<'a> Directions<'a> {
     fn new(mesh: &'a Mesh, name: &str, path: Vec<Key>) -> Result<Self, SolveError> {
         let field = cell_field(mesh, name, &path)?;
-        let d = mesh.dimension();
+        let d = mesh.space_dimension();
         if field.n_components != 3 && field.n_components != d {
             let message = format!(
                 "the cell field `{name}` has {}; a direction has {}",

@@ -385,6 +385,10 @@ impl<'m> Poisson<'m> {
         capacity: Option<&Value>,
         mut warnings: Vec<String>,
     ) -> Result<Discretization<'m>, SolveError> {
+        if self.mesh.is_surface {
+            let message = "is a surface in space: take an equation of `FormProblem`";
+            return Err(SolveError::setting(&["mesh".into()], message));
+        }
         self.space.check()?;
         let own = self.parsed(capacity.is_some())?;
         let (mesh, n) = (self.mesh, self.space.components);

@@ -117,6 +117,38 @@ impl BoxTree {
     }
 }
 
+impl BoxTree {
+    /// Returns the item that is nearest to a point by `distance`, which is no smaller than that of its box; the smallest of several
+    /// items. None without items.
+    pub fn nearest(&self, point: [f64; 3], distance: impl Fn(u32) -> f64) -> Option<(u32, f64)> {
+        let mut best: Option<(u32, f64)> = None;
+        let top = self.levels.len() - 1;
+        let bound = |level: usize, at: usize| (self.levels[level][at].distance(point), level, at);
+        let mut open: Vec<(f64, usize, usize)> =
+            (0..self.levels[top].len()).map(|at| bound(top, at)).collect();
+        open.sort_by(|a, b| b.0.total_cmp(&a.0));
+        while let Some((lower, level, at)) = open.pop() {
+            if best.is_some_and(|(_, found)| lower > found) {
+                continue;
+            }
+            if level > 0 {
+                let end = ((at + 1) * WIDTH).min(self.levels[level - 1].len());
+                let first = open.len();
+                open.extend((at * WIDTH..end).map(|child| bound(level - 1, child)));
+                // The nearest child is visited first.
+                open[first..].sort_by(|a, b| b.0.total_cmp(&a.0));
+                continue;
+            }
+            let item = self.items[at];
+            let found = distance(item);
+            if best.is_none_or(|(before, least)| found < least || found == least && item < before) {
+                best = Some((item, found));
+            }
+        }
+        best
+    }
+}
+
 /// Returns the bits of a coordinate, three apart.
 fn spread(coordinate: u64) -> u64 {
     (0..BITS).fold(0, |key, bit| key | (coordinate >> bit & 1) << (3 * bit))
@@ -143,6 +175,10 @@ mod tests {
                 let is_wanted = |item: u32| item % 3 != 1;
                 let expected =
                     (0..n as u32).find(|&item| is_wanted(item) && boxes[item as usize].contains(point));
+                let distance = |item: u32| boxes[item as usize].distance(point);
+                let least = (0..n as u32).map(|item| (item, distance(item)));
+                let least = least.min_by(|a, b| a.1.total_cmp(&b.1).then(a.0.cmp(&b.0)));
+                assert_eq!(tree.nearest(point, distance), least);
                 let found = tree.first(point, |item| is_wanted(item).then_some(2 * item));
                 assert_eq!(found, expected.map(|item| (item, 2 * item)));
                 n_found += usize::from(expected.is_some());

@@ -51,11 +51,13 @@ impl LinearConstraints {
         let mut given = checked.collect::<Result<Vec<_>, _>>()?;
         given.sort_by_key(|(dof, _)| *dof);
         let given = Given(given.chunk_by(|(a, _), (b, _)| a == b).collect());
+        // Sums of constants that cancel leave their rounding.
+        let size = relations.iter().map(|relation| relation.constant.abs()).fold(0.0, f64::max);
         let mut resolved = vec![Sum::default(); given.0.len()];
         for place in given.order()? {
             let mut sums = given.0[place].iter().map(|(_, sum)| given.substitute(sum, &resolved));
             let first = sums.next().unwrap_or_default();
-            if sums.any(|other| !first.agrees(&other)) {
+            if sums.any(|other| !first.agrees(&other, size)) {
                 return Err(SpaceError::ContradictoryConstraints { dof: given.dof(place) });
             }
             resolved[place] = first;
@@ -180,15 +182,17 @@ impl Sum {
         Ok(Self::new(terms.clone(), constant))
     }
 
-    /// Returns whether both are equal up to rounding.
-    fn agrees(&self, other: &Self) -> bool {
+    /// Returns whether both are equal up to rounding, with constants of a size.
+    fn agrees(&self, other: &Self, size: f64) -> bool {
         let is_near = |a: f64, b: f64| (a - b).abs() <= ROUNDING * a.abs().max(b.abs());
         let has = |sum: &Self, dof: u32, c: f64| {
             let place = sum.terms.binary_search_by_key(&dof, |term| term.0);
             is_near(c, place.map_or(0.0, |place| sum.terms[place].1))
         };
         let within = |one: &Self, all: &Self| one.terms.iter().all(|&(dof, c)| has(all, dof, c));
-        is_near(self.constant, other.constant) && within(self, other) && within(other, self)
+        (self.constant - other.constant).abs() <= ROUNDING * size
+            && within(self, other)
+            && within(other, self)
     }
 }
 

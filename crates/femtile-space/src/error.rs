@@ -12,6 +12,9 @@ pub enum SpaceError {
         /// Kind of the cells.
         kind: CellKind,
     },
+    /// A surface in space, for a method of meshes in the plane and of solids.
+    #[error("the mesh is a surface in space: take an equation of forms, such as convection-diffusion")]
+    Surface,
     /// Cells of a kind without tensor-product elements.
     #[error("this space needs quadrilaterals or hexahedra; this mesh has {kind} cells: take degree 1")]
     NoTensorCells {

@@ -20,5 +20,5 @@ pub use constraints::{LinearConstraints, LinearRelation};
 pub use element::{Element, ElementFacet, MAX_SIMPLEX_DEGREE, ReferenceRule, Tabulation};
 pub use error::SpaceError;
 pub use linear_space::LinearSpace;
-pub use space::{CellFacet, CellMapping, CellPoint, FacetMap, PointMap, Space};
+pub use space::{CellFacet, CellMapping, CellPoint, FacetMap, Foot, PointMap, Space};
 pub use tensor_space::{Group, MAX_DEGREE, Orientation, TensorSpace};

@@ -11,12 +11,13 @@ pub struct LinearSpace<'a> {
 }
 
 impl<'a> LinearSpace<'a> {
-    /// Creates the space on a mesh of triangles or tetrahedra.
+    /// Creates the space on a mesh of triangles in the plane or tetrahedra.
     ///
     /// # Errors
-    /// [`SpaceError::UnsupportedCells`] for other cells.
+    /// [`SpaceError::UnsupportedCells`] for other cells, [`SpaceError::Surface`] for a surface in space.
     pub fn new(mesh: &'a Mesh) -> Result<Self, SpaceError> {
         match mesh.kind {
+            _ if mesh.is_surface => Err(SpaceError::Surface),
             CellKind::Triangle | CellKind::Tetrahedron => Ok(Self { mesh }),
             kind => Err(SpaceError::UnsupportedCells { kind }),
         }

@@ -33,7 +33,7 @@ pub(super) fn finish(
 ) -> Result<Report, CaseError> {
     let mesh = of_potential.mesh();
     warnings.extend(warning_of(&solution.outcome, mesh));
-    let animation = series.take_animation();
+    let (animation, frames) = (series.take_animation(), series.take_frames());
     let (files, missing) = series.finish()?;
     warnings.extend(missing);
     let fields = nodal_fields(&solution);
@@ -47,7 +47,8 @@ pub(super) fn finish(
         Ok(SolutionData::at_nodes(mesh, named(nodal), named(cells)))
     })?;
     // Hearts are insulated.
-    let exhibit = data.map(|data| Exhibit { data, animation, equation: None, conditions: Vec::new() });
+    let exhibit =
+        data.map(|data| Exhibit { data, animation, frames, equation: None, conditions: Vec::new() });
     let write = |folder: &Path| {
         if !case.file.output.vtu.is_written() {
             return Ok(None);

@@ -1,6 +1,7 @@
 use femtile_solve::{Key, below};
 
 use crate::file::EquationKind;
+use crate::route::Route;
 use crate::{Case, CaseError};
 
 /// Checks that each `[[boundary]]` has one place and one condition.
@@ -15,6 +16,10 @@ pub(super) fn check(case: &Case) -> Result<(), CaseError> {
         if let Some(message) = contradiction {
             return Err(case.wrong(&path, message));
         }
+        if section.from.is_some() && section.nodes.is_some() {
+            let message = "nodes have no side: leave this out, or take `where`";
+            return Err(case.wrong(&below(&path, "from"), message));
+        }
         let given = [
             section.dirichlet.is_some(),
             section.neumann.is_some(),
@@ -22,19 +27,20 @@ pub(super) fn check(case: &Case) -> Result<(), CaseError> {
             section.traction.is_some(),
             section.pressure.is_some(),
             section.flux.is_some(),
-            section.total.is_some(),
+            section.total.is_some() && !section.floats(),
+            section.floats(),
             section.periodic,
         ];
         if given.iter().filter(|&&given| given).count() != 1 {
             let message = match case.file.equation.kind {
                 EquationKind::Elasticity => {
-                    "give exactly one of `dirichlet`, `traction`, `pressure` and `total`"
+                    "give exactly one of `dirichlet`, `traction`, `pressure`, `flux`, `total` and `floating`"
                 }
-                EquationKind::Form => "give exactly one of `dirichlet`, `flux` and `total`",
-                EquationKind::ConvectionDiffusion => {
-                    "give exactly one of `dirichlet`, `neumann`, `robin` and `total`"
+                EquationKind::Form => "give exactly one of `dirichlet`, `flux`, `total` and `floating`",
+                EquationKind::Diffusion if case.route() == Route::Grid => {
+                    "give exactly one of `dirichlet`, `neumann`, `robin` and `periodic`"
                 }
-                _ => "give exactly one of `dirichlet`, `neumann`, `robin` and `periodic`",
+                _ => "give exactly one of `dirichlet`, `neumann`, `robin`, `flux`, `total` and `floating`",
             };
             return Err(case.wrong(&path, message));
         }

@@ -87,6 +87,10 @@ fn check_output(case: &Case) -> Result<(), CaseError> {
     if matches!(output.vtu, VtuOutput::Part(_)) {
         return wrong(&["output".into(), "vtu".into()], "solution.vti has all nodes: `true` or `false`");
     }
+    if output.vtkhdf {
+        let message = "holds cells of a mesh, and a grid has none: solution.vti shows it";
+        return wrong(&["output".into(), "vtkhdf".into()], message);
+    }
     if Compression::from(output.compress) != Compression::None {
         return wrong(&["output".into(), "compress".into()], "solution.vti is not compressed");
     }

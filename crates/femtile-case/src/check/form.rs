@@ -1,18 +1,36 @@
-//! Checks of a case with `kind = "elasticity"`, `"convection-diffusion"` or `"form"`.
+//! Checks of a case that is solved as a form.
 
 use femtile_solve::{Key, below};
 
-use super::transient;
+use super::{stationary, transient};
 use crate::file::{
     ComponentsName, EquationKind, EquationSection, Functional, Generator, MassName, Method, MetricName,
     ModesSection, OfUnknowns, Operator, Precision, PreconditionerName, Quadrature, SolverSection, TimeMethod,
-    TimeSection, Value,
+    TimeSection, UnknownSection, Value,
 };
 use crate::place::has_key;
+use crate::route::depends_on_unknown;
 use crate::{Case, CaseError};
 
-/// Checks the case; a key without meaning here is an error, so that none is ignored silently.
+/// Checks the case; a key without meaning here is an error, so that none is ignored silently. Of reaction and diffusion the message
+/// names the key that makes it a form.
 pub(super) fn check(case: &Case) -> Result<(), CaseError> {
+    let Some(key) = case.needs_form() else { return sections(case) };
+    match (case.file.equation.kind, case.file.modes) {
+        (EquationKind::Diffusion, _) => transient::check(case)?,
+        (_, None) => stationary::check(case)?,
+        (_, Some(_)) => {}
+    }
+    sections(case).map_err(|error| match error {
+        CaseError::Input { path, text, key: of, span, message, cause } => {
+            let message = format!("{message} (with {key} the equation is solved as a form)");
+            CaseError::Input { path, text, key: of, span, message, cause }
+        }
+        other => other,
+    })
+}
+
+fn sections(case: &Case) -> Result<(), CaseError> {
     let file = &case.file;
     if matches!(file.mesh.generate, Some(Generator::Grid { .. })) {
         let message = "a grid has no elements; take a mesh, such as kind = \"box\"";
@@ -24,6 +42,13 @@ pub(super) fn check(case: &Case) -> Result<(), CaseError> {
         None if file.equation.capacity.is_some() && file.modes.is_none() => {
             let message = "is the factor of ∂u/∂t: give a [time] or a [modes] section, or leave it out";
             return wrong(case, &["equation", "capacity"], message);
+        }
+        None if file.equation.enthalpy.is_some() => {
+            return wrong(
+                case,
+                &["equation", "enthalpy"],
+                "is the content of an equation in time: give a [time] section",
+            );
         }
         None => {}
     }
@@ -50,8 +75,13 @@ pub(super) fn check(case: &Case) -> Result<(), CaseError> {
         let message = "a body of revolution has stress and strain around its axis: leave this out";
         return wrong(case, &["equation", "plane"], message);
     }
+    if file.space.axisymmetric && file.space.thickness.is_some() {
+        let message = "bodies of revolution have no thickness: leave one of them out";
+        return wrong(case, &["space", "thickness"], message);
+    }
     solver(case)?;
     boundary(case)?;
+    periodic(case)?;
     output(case)
 }
 
@@ -61,13 +91,14 @@ fn wrong(case: &Case, path: &[&str], message: &str) -> Result<(), CaseError> {
 }
 
 /// The keys of `[equation]` besides `kind`, with whether they are given.
-fn given(equation: &EquationSection) -> [(&'static str, bool); 18] {
+fn given(equation: &EquationSection) -> [(&'static str, bool); 19] {
     let default = EquationSection::default();
     [
         ("sigma", equation.sigma != default.sigma),
         ("lambda", equation.lambda != default.lambda),
         ("source", equation.source != default.source),
         ("capacity", equation.capacity.is_some()),
+        ("enthalpy", equation.enthalpy.is_some()),
         ("diffusion", equation.diffusion.is_some()),
         ("convection", equation.convection.is_some()),
         ("reaction", equation.reaction.is_some()),
@@ -97,9 +128,9 @@ fn keys(kind: EquationKind) -> Keys {
     match kind {
         EquationKind::Elasticity => Keys {
             kind: "elasticity",
-            equation: &["young", "poisson", "density", "plane", "source"],
+            equation: &["young", "poisson", "density", "plane", "source", "constants"],
             needed: &["young", "poisson"],
-            boundary: &["dirichlet", "traction", "pressure", "total"],
+            boundary: &["dirichlet", "traction", "pressure", "flux", "total", "floating"],
         },
         EquationKind::Form => Keys {
             kind: "form",
@@ -110,23 +141,30 @@ fn keys(kind: EquationKind) -> Keys {
                 "flux",
                 "source",
                 "capacity",
+                "enthalpy",
                 "initial",
                 "stabilise",
             ],
             needed: &[],
-            boundary: &["dirichlet", "flux", "total"],
+            boundary: &["dirichlet", "flux", "total", "floating"],
         },
         EquationKind::ReactionDiffusion => Keys {
             kind: "reaction-diffusion",
-            equation: &["sigma", "lambda", "source", "capacity"],
+            equation: &["sigma", "lambda", "source", "capacity", "initial", "constants"],
             needed: &[],
-            boundary: &["dirichlet", "neumann", "robin"],
+            boundary: &["dirichlet", "neumann", "robin", "flux", "total", "floating"],
+        },
+        EquationKind::Diffusion => Keys {
+            kind: "diffusion",
+            equation: &["capacity", "diffusion", "reaction", "source", "initial", "constants"],
+            needed: &[],
+            boundary: &["dirichlet", "neumann", "robin", "flux", "total", "floating"],
         },
         _ => Keys {
             kind: "convection-diffusion",
-            equation: &["sigma", "velocity", "lambda", "source", "stabilise"],
+            equation: &["sigma", "velocity", "lambda", "source", "stabilise", "initial", "constants"],
             needed: &["velocity"],
-            boundary: &["dirichlet", "neumann", "robin", "total"],
+            boundary: &["dirichlet", "neumann", "robin", "flux", "total", "floating"],
         },
     }
 }
@@ -156,6 +194,10 @@ fn equation(case: &Case) -> Result<(), CaseError> {
     {
         let message = "the source is a force per volume: give an array with an entry for each axis";
         return wrong(case, &["equation", "source"], message);
+    }
+    if equation.kind == EquationKind::ConvectionDiffusion && equation.initial.is_some() && is_linear(case) {
+        let message = "is the first iterate where a flux through the boundary depends on u: leave this out";
+        return wrong(case, &["equation", "initial"], message);
     }
     if equation.kind == EquationKind::Form { unknown(case) } else { Ok(()) }
 }
@@ -207,17 +249,55 @@ fn unknown(case: &Case) -> Result<(), CaseError> {
             "of a form it is a formula, or an array for a vector; values by tag and fields are `constants`",
         )
     })?;
+    if equation.capacity.is_some() && equation.enthalpy.is_some() {
+        return wrong(
+            case,
+            &["equation", "enthalpy"],
+            "stands in place of `capacity`: leave one of them out",
+        );
+    }
+    by_unknown(case, equation.enthalpy.as_ref(), &["equation".into(), "enthalpy".into()], |enthalpy| {
+        (!is_formula(enthalpy)).then_some("is a formula, or an array of formulas for a vector")
+    })?;
+    let is_vector = |name: &String| unknowns.get(name).is_some_and(|unknown| unknown.components.is_some());
+    let has_vector = match &equation.enthalpy {
+        Some(OfUnknowns::One(content)) => unknowns.keys().any(is_vector) && !is_array(content),
+        Some(OfUnknowns::Each(contents)) => {
+            contents.iter().any(|(name, content)| is_vector(name) && !is_array(content))
+        }
+        None => false,
+    };
+    if has_vector {
+        return wrong(
+            case,
+            &["equation", "enthalpy"],
+            "of a vector is an array with the content of each component",
+        );
+    }
     for (i, section) in case.file.boundary.iter().enumerate() {
         let path: [Key; 2] = ["boundary".into(), i.into()];
         by_unknown(case, section.dirichlet.as_ref(), &below(&path, "dirichlet"), |_| None)?;
         by_unknown(case, section.flux.as_ref(), &below(&path, "flux"), |_| None)?;
         by_unknown(case, section.total.as_ref(), &below(&path, "total"), |_| None)?;
+        by_unknown(case, section.floating.as_ref(), &below(&path, "floating"), |_| None)?;
+    }
+    for (i, section) in case.file.periodic.iter().enumerate() {
+        let path: [Key; 3] = ["periodic".into(), i.into(), "jump".into()];
+        by_unknown(case, section.jump.as_ref(), &path, |_| None)?;
     }
     for (i, section) in case.file.source.iter().enumerate() {
         let path: [Key; 3] = ["source".into(), i.into(), "total".into()];
         by_unknown(case, Some(&section.total), &path, |_| None)?;
     }
     Ok(())
+}
+
+/// Returns whether a value is an array of formulas, also in one text.
+fn is_array(value: &Value) -> bool {
+    match value {
+        Value::Text(text) => text.trim_start().starts_with('[') && !text.trim_start().starts_with("[["),
+        value => matches!(value, Value::Components(_)),
+    }
 }
 
 /// Returns whether a value is, or has by tag, a tensor of 2 × 2 entries.
@@ -267,7 +347,7 @@ fn by_unknown<T>(
 
 /// Checks `[time]`.
 fn time(case: &Case, time: &TimeSection) -> Result<(), CaseError> {
-    if case.file.equation.kind != EquationKind::Form {
+    if !matches!(case.file.equation.kind, EquationKind::Form | EquationKind::Diffusion) {
         return wrong(case, &["time"], "this equation is stationary: leave [time] out");
     }
     if case.file.continuation.is_some() {
@@ -345,6 +425,25 @@ fn modes(case: &Case, count: usize) -> Result<(), CaseError> {
     Ok(())
 }
 
+/// Returns whether an equation is linear for certain, without its formulas being read.
+fn is_linear(case: &Case) -> bool {
+    let equation = &case.file.equation;
+    let has_state = || {
+        let [sigma, lambda] = case.conduction_and_reaction();
+        let capacity = equation.capacity.as_ref().and_then(OfUnknowns::one);
+        [Some(&sigma), Some(&lambda), Some(equation.source()), capacity]
+            .into_iter()
+            .flatten()
+            .any(depends_on_unknown)
+    };
+    let is_of_unknown = match equation.kind {
+        EquationKind::Form => true,
+        EquationKind::ReactionDiffusion | EquationKind::Diffusion => has_state(),
+        _ => false,
+    };
+    !is_of_unknown && !case.has_flux_of_unknown()
+}
+
 /// Checks `[solver]`.
 fn solver(case: &Case) -> Result<(), CaseError> {
     let (solver, default) = (&case.file.solver, SolverSection::default());
@@ -353,8 +452,7 @@ fn solver(case: &Case) -> Result<(), CaseError> {
         return refuse("operator", "this equation is solved with a matrix: take \"assembled\" or \"auto\"");
     }
     if matches!(solver.preconditioner, PreconditionerName::Gmg | PreconditionerName::Pmg) {
-        let message =
-            "multigrid on cells is for kind = \"reaction-diffusion\": take \"amg\", \"jacobi\" or \"auto\"";
+        let message = "multigrid on cells is not for forms: take \"amg\", \"jacobi\" or \"auto\"";
         return refuse("preconditioner", message);
     }
     if solver.precision == Precision::F32 {
@@ -368,9 +466,8 @@ fn solver(case: &Case) -> Result<(), CaseError> {
         ("nonlinear_tolerance", solver.nonlinear_tolerance != default.nonlinear_tolerance),
         ("nonlinear_iterations", solver.nonlinear_iterations != default.nonlinear_iterations),
     ];
-    let is_linear = case.file.equation.kind != EquationKind::Form;
     if let Some((key, _)) = of_nonlinear.into_iter().find(|(_, given)| *given) {
-        if is_linear {
+        if is_linear(case) {
             return refuse(key, "this equation is linear: leave this out");
         }
         if case.file.modes.is_some() {
@@ -403,6 +500,29 @@ fn boundary(case: &Case) -> Result<(), CaseError> {
     Ok(())
 }
 
+/// Checks `[[periodic]]`.
+fn periodic(case: &Case) -> Result<(), CaseError> {
+    for (i, section) in case.file.periodic.iter().enumerate() {
+        let path: [Key; 2] = ["periodic".into(), i.into()];
+        let Some(rotation) = &section.rotation else { continue };
+        if section.translation.is_some() {
+            return Err(case.wrong(&path, "give `translation` or `rotation`, not both"));
+        }
+        if !matches!(rotation.centre.len(), 2 | 3) {
+            let path = below(&below(&path, "rotation"), "centre");
+            return Err(case.wrong(&path, "a point has two or three coordinates"));
+        }
+        let are_numbers =
+            |section: &UnknownSection| matches!(section.components, Some(ComponentsName::Count(2 | 3)));
+        if let Some((name, _)) = case.file.unknown.iter().find(|(_, section)| are_numbers(section)) {
+            let message = "beside a rotation these could be a vector or single numbers: take \"dimension\" for a vector, or an unknown for each \
+                           number";
+            return Err(case.wrong(&["unknown".into(), name.as_str().into(), "components".into()], message));
+        }
+    }
+    Ok(())
+}
+
 /// Checks `[output]`.
 fn output(case: &Case) -> Result<(), CaseError> {
     let output = &case.file.output;
@@ -410,7 +530,7 @@ fn output(case: &Case) -> Result<(), CaseError> {
     if !output.fields.is_empty() {
         let message = match kind == EquationKind::Elasticity {
             true => "`stress` and `von_mises` are written without being asked for; no other fields are",
-            false => "fields are computed for kind = \"reaction-diffusion\"",
+            false => "fields are not computed for forms: leave them out",
         };
         return wrong(case, &["output", "fields"], message);
     }
@@ -421,10 +541,22 @@ fn output(case: &Case) -> Result<(), CaseError> {
             "the solution of this equation is one file, on any number of ranks: `true`, `false` or \"surface\"",
         );
     }
+    if !output.matrix.is_empty() {
+        let reason = if kind == EquationKind::Elasticity {
+            Some("is that of an equation whose unknown is one number: leave this out")
+        } else if case.file.time.is_some() || case.file.modes.is_some() {
+            Some("is that of a steady equation: leave this, or [time] and [modes], out")
+        } else {
+            None
+        };
+        if let Some(message) = reason {
+            return wrong(case, &["output", "matrix"], message);
+        }
+    }
     for (i, functional) in output.functionals.iter().enumerate() {
         let has_energy = match kind {
             EquationKind::Form => case.file.equation.energy.is_some(),
-            kind => kind == EquationKind::Elasticity,
+            kind => kind != EquationKind::ConvectionDiffusion,
         };
         if matches!(functional, Functional::Energy { .. }) && !has_energy {
             let message = match kind {

@@ -1,7 +1,7 @@
 use femtile_solve::{Key, below};
 
 use crate::file::{EquationKind, Functional};
-use crate::file_names::{PLOT, of_line};
+use crate::file_names::{MATRIX, PLOT, of_line};
 use crate::{Case, CaseError};
 
 /// Most points along a line.
@@ -52,7 +52,10 @@ fn check_file_name(case: &Case, earlier: &[Functional], name: &str, path: &[Key]
         let message = "this is the name of files: letters a to z, digits, `-` and `_` alone";
         return Err(case.wrong(path, message));
     }
-    let is_plot = of_line(name).iter().any(|file| file.eq_ignore_ascii_case(PLOT));
+    let has_matrix = !case.file.output.matrix.is_empty();
+    let is_plot = of_line(name)
+        .iter()
+        .any(|file| file.eq_ignore_ascii_case(PLOT) || has_matrix && file.eq_ignore_ascii_case(MATRIX));
     let is_taken = |functional: &Functional| matches!(functional, Functional::Along { name: other, .. } if other.eq_ignore_ascii_case(name));
     if is_plot || earlier.iter().any(is_taken) {
         let message = format!("the files of `{name}` have the names of others; choose another name");

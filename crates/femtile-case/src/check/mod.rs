@@ -5,14 +5,18 @@ mod cardiac;
 mod diffusion;
 mod form;
 mod functionals;
+mod interface;
 mod solver;
 mod stationary;
 mod transient;
 
 use femtile_solve::Key;
 
-use crate::file::{CheckName, Entries, EquationKind, OfUnknowns, Quadrature};
+use crate::file::{
+    CheckName, Entries, EquationKind, InterfaceSection, OfUnknowns, PeriodicSection, Quadrature,
+};
 use crate::placed::placed;
+use crate::route::Route;
 use crate::{Case, CaseError};
 
 impl Case {
@@ -29,24 +33,22 @@ fn sections(case: &Case) -> Result<(), CaseError> {
     mesh(case)?;
     solver::check(case)?;
     keys_of_forms(case)?;
-    match case.file.equation.kind {
-        kind if case.file.modes.is_some() && kind.is_in_time() => {
-            let message = "modes are for `\"reaction-diffusion\"`, `\"elasticity\"` and `\"form\"`: decay of heat is that of \
+    if case.file.modes.is_some() && case.file.equation.kind.is_in_time() {
+        let message = "modes are for `\"reaction-diffusion\"`, `\"elasticity\"` and `\"form\"`: decay of heat is that of \
                            `\"reaction-diffusion\"` with its `capacity`";
-            return Err(case.wrong(&["modes".into()], message));
-        }
-        EquationKind::ReactionDiffusion if case.file.modes.is_some() => form::check(case)?,
-        EquationKind::Diffusion if case.is_transient_on_mesh() => transient::check(case)?,
-        EquationKind::Diffusion => diffusion::check(case)?,
-        EquationKind::ReactionDiffusion => stationary::check(case)?,
-        EquationKind::Monodomain => cardiac::check(case)?,
-        EquationKind::Elasticity | EquationKind::ConvectionDiffusion | EquationKind::Form => {
-            form::check(case)?
-        }
+        return Err(case.wrong(&["modes".into()], message));
+    }
+    match case.route() {
+        Route::Stationary => stationary::check(case)?,
+        Route::Transient => transient::check(case)?,
+        Route::Grid => diffusion::check(case)?,
+        Route::Heart => cardiac::check(case)?,
+        Route::Form => form::check(case)?,
     }
     space(case)?;
     sections_of_hearts(case)?;
     boundary::check(case)?;
+    interface::check(case)?;
     functionals::check(case)
 }
 
@@ -74,10 +76,6 @@ fn mesh(case: &Case) -> Result<(), CaseError> {
     }
     Ok(())
 }
-
-/// The kinds that are solved as forms, in messages.
-const FORMS: &str =
-    "kind = \"convection-diffusion\" (of diffusion alone velocity is zero), \"elasticity\" and \"form\"";
 
 /// Checks `[space]`.
 fn space(case: &Case) -> Result<(), CaseError> {
@@ -117,11 +115,21 @@ fn by_unknown(case: &Case) -> Result<(), CaseError> {
     for (i, section) in case.file.boundary.iter().enumerate() {
         let of_section = [
             ("dirichlet", matches!(section.dirichlet, Some(OfUnknowns::Each(_)))),
+            ("flux", matches!(section.flux, Some(OfUnknowns::Each(_)))),
             ("total", matches!(section.total, Some(OfUnknowns::Each(_)))),
+            ("floating", matches!(section.floating, Some(OfUnknowns::Each(_)))),
         ];
         if let Some((key, _)) = of_section.into_iter().find(|(_, is_table)| *is_table) {
             return wrong(&["boundary".into(), i.into(), key.into()]);
         }
+    }
+    let has_table = |section: &InterfaceSection| matches!(section.conductance, Some(OfUnknowns::Each(_)));
+    if let Some(i) = case.file.interface.iter().position(has_table) {
+        return wrong(&["interface".into(), i.into(), "conductance".into()]);
+    }
+    let has_table = |section: &PeriodicSection| matches!(section.jump, Some(OfUnknowns::Each(_)));
+    if let Some(i) = case.file.periodic.iter().position(has_table) {
+        return wrong(&["periodic".into(), i.into(), "jump".into()]);
     }
     match case.file.source.iter().position(|section| matches!(section.total, OfUnknowns::Each(_))) {
         Some(i) => wrong(&["source".into(), i.into(), "total".into()]),
@@ -129,7 +137,7 @@ fn by_unknown(case: &Case) -> Result<(), CaseError> {
     }
 }
 
-/// Refuses keys of elasticity and of convection and diffusion in other equations.
+/// Refuses keys that grids and hearts do not have, and keys of one kind of equation in others.
 fn keys_of_forms(case: &Case) -> Result<(), CaseError> {
     let equation = &case.file.equation;
     if equation.kind != EquationKind::Form {
@@ -143,21 +151,10 @@ fn keys_of_forms(case: &Case) -> Result<(), CaseError> {
     if equation.kind.is_form() {
         return Ok(());
     }
-    if case.file.space.axisymmetric {
-        let message = match case.file.modes {
-            // Convection and diffusion have no modes.
-            Some(_) => "is for kind = \"form\", which has diffusion too, and \"elasticity\"".to_owned(),
-            None => format!("is for {FORMS}"),
-        };
-        return Err(case.wrong(&["space".into(), "axisymmetric".into()], message));
-    }
-    if !case.file.source.is_empty() {
-        let message = format!("sources at points belong to {FORMS}");
-        return Err(case.wrong(&["source".into()], message));
-    }
-    if let Some(i) = case.file.boundary.iter().position(|section| section.total.is_some()) {
-        let path: [Key; 3] = ["boundary".into(), i.into(), "total".into()];
-        return Err(case.wrong(&path, format!("belongs to {FORMS}: give the flux per area as `neumann`")));
+    match case.route() {
+        Route::Grid => without_forms(case, "a grid has no elements; take a mesh, such as kind = \"box\"")?,
+        Route::Heart => without_forms(case, "is not for hearts")?,
+        Route::Stationary | Route::Transient | Route::Form => {}
     }
     let (elasticity, convection, form) = ("elasticity", "convection-diffusion", "form");
     let of_equation = [
@@ -167,10 +164,10 @@ fn keys_of_forms(case: &Case) -> Result<(), CaseError> {
         ("plane", equation.plane.is_some(), elasticity),
         ("velocity", equation.velocity.is_some(), convection),
         ("stabilise", equation.stabilise.is_some(), convection),
-        ("constants", !equation.constants.is_empty(), form),
         ("define", equation.define.is_some(), form),
         ("energy", equation.energy.is_some(), form),
         ("flux", equation.flux.is_some(), form),
+        ("enthalpy", equation.enthalpy.is_some(), form),
     ];
     if let Some((key, _, kind)) = of_equation.into_iter().find(|(_, given, _)| *given) {
         return Err(case.wrong(&["equation".into(), key.into()], format!("belongs to `kind = \"{kind}\"`")));
@@ -179,11 +176,40 @@ fn keys_of_forms(case: &Case) -> Result<(), CaseError> {
         let given = [
             ("traction", section.traction.is_some(), elasticity),
             ("pressure", section.pressure.is_some(), elasticity),
-            ("flux", section.flux.is_some(), form),
         ];
         if let Some((key, _, kind)) = given.into_iter().find(|(_, given, _)| *given) {
             let message = format!("belongs to `kind = \"{kind}\"`");
             return Err(case.wrong(&["boundary".into(), i.into(), key.into()], message));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses keys that only forms on meshes have.
+fn without_forms(case: &Case, reason: &str) -> Result<(), CaseError> {
+    let file = &case.file;
+    if let Some(path) = file.key_of_sides() {
+        return Err(case.wrong(&path, reason));
+    }
+    let keys: [(&[&str], bool); 5] = [
+        (&["interface"], !file.interface.is_empty()),
+        (&["space", "axisymmetric"], file.space.axisymmetric),
+        (&["space", "thickness"], file.space.thickness.is_some()),
+        (&["source"], !file.source.is_empty()),
+        (&["equation", "constants"], !file.equation.constants.is_empty()),
+    ];
+    if let Some((path, _)) = keys.into_iter().find(|(_, given)| *given) {
+        let path: Vec<Key> = path.iter().map(|key| (*key).into()).collect();
+        return Err(case.wrong(&path, reason));
+    }
+    for (i, section) in file.boundary.iter().enumerate() {
+        let keys = [
+            ("total", section.total.is_some()),
+            ("flux", section.flux.is_some()),
+            ("from", section.from.is_some()),
+        ];
+        if let Some((key, _)) = keys.into_iter().find(|(_, given)| *given) {
+            return Err(case.wrong(&["boundary".into(), i.into(), key.into()], reason));
         }
     }
     Ok(())

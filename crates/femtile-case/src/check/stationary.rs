@@ -1,6 +1,5 @@
-use femtile_expression::{Expression, Names, Variable};
-
-use crate::file::{Entry, Precision, Value};
+use crate::file::Precision;
+use crate::route::depends_on_unknown;
 use crate::{Case, CaseError};
 
 /// Checks that a stationary case has no keys of equations in time.
@@ -17,8 +16,9 @@ pub(super) fn check(case: &Case) -> Result<(), CaseError> {
         return Err(case.wrong(&["equation".into(), key.into()], message));
     }
     let coefficients = [&equation.sigma, &equation.lambda, equation.source()];
-    if equation.initial.is_some() && !coefficients.into_iter().any(depends_on_unknown) {
-        let message = "is the first iterate where a coefficient depends on u, and none does; as initial values it belongs to `kind = \"diffusion\"`";
+    let has_state = coefficients.into_iter().any(depends_on_unknown) || case.has_flux_of_unknown();
+    if equation.initial.is_some() && !has_state {
+        let message = "is the first iterate where a coefficient or a flux depends on u, and none does; as initial values it belongs to `kind = \"diffusion\"`";
         return Err(case.wrong(&["equation".into(), "initial".into()], message));
     }
     if case.file.time.is_some() {
@@ -34,21 +34,4 @@ pub(super) fn check(case: &Case) -> Result<(), CaseError> {
         return Err(case.wrong(&["solver".into(), "precision".into()], message));
     }
     Ok(())
-}
-
-/// Returns whether a formula in a value names u, the solution.
-fn depends_on_unknown(value: &Value) -> bool {
-    let names = Names { time: false, others: &["u"] };
-    let of_text = |text: &String| {
-        Expression::parse_with(text, &names).is_ok_and(|formula| formula.uses(Variable::Other(0)))
-    };
-    match value {
-        Value::Text(text) => of_text(text),
-        Value::Tensor(rows) => {
-            let mut entries = rows.iter().flatten();
-            entries.any(|entry| matches!(entry, Entry::Text(text) if of_text(text)))
-        }
-        Value::ByTag { by_tag, default } => by_tag.values().chain(default.as_deref()).any(depends_on_unknown),
-        _ => false,
-    }
 }

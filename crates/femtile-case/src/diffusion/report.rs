@@ -15,6 +15,7 @@ use crate::drawn_field::Exhibit;
 use crate::file_names::GRID_SOLUTION;
 use crate::output::{Results, write_results};
 use crate::report::{MeshReport, SpaceReport};
+use crate::vtkhdf::Frames;
 use crate::{Case, CaseError, Report, SolveReport, TimeReport, conditions};
 
 /// Writes the results and the report.
@@ -53,6 +54,7 @@ pub(super) fn finish(
         equation: None,
         data,
         animation: Animation::default(),
+        frames: Frames::default(),
         conditions: conditions::on_grid(case),
     });
     let write = |folder: &Path| {

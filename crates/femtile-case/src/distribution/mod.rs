@@ -67,6 +67,8 @@ pub(crate) struct RankMeshPart {
     pub wants_all: bool,
     /// Whether the first rank keeps the whole mesh.
     pub keeps_whole: bool,
+    /// Whether a condition, or a flux of a steady equation, has the tag of facets inside the mesh; the same on all ranks.
+    pub has_inner_facets: bool,
 }
 
 impl MeshDistribution {
@@ -168,14 +170,29 @@ impl MeshDistribution {
         let mut report = check_part(&mut mesh, &check_config(case)).map_err(|error| placed(case, error))?;
         report.warnings = self.of_worst(&report)?;
         let (whole, checked) = whole.map_or((None, report), |(mesh, checked)| (Some(mesh), checked));
-        Ok(self.part(mesh, checked, whole))
+        // Generators tag sides alone.
+        Ok(self.part(mesh, checked, whole, false))
     }
 
     /// The mesh of this rank, which has its part.
-    fn part(&self, mesh: DistributedMesh, checked: CheckReport, whole: Option<Mesh>) -> RankMesh {
+    fn part(
+        &self,
+        mesh: DistributedMesh,
+        checked: CheckReport,
+        whole: Option<Mesh>,
+        has_inner_facets: bool,
+    ) -> RankMesh {
         let Self { wants_all, keeps_whole, .. } = *self;
         let comm = self.comm.clone();
-        RankMesh::Part(Box::new(RankMeshPart { mesh, checked, whole, comm, wants_all, keeps_whole }))
+        RankMesh::Part(Box::new(RankMeshPart {
+            mesh,
+            checked,
+            whole,
+            comm,
+            wants_all,
+            keeps_whole,
+            has_inner_facets,
+        }))
     }
 
     /// Reads or generates the whole mesh on the first rank. Each process then holds some bytes for multigrid
@@ -205,6 +222,9 @@ impl MeshDistribution {
         stages: &mut Stages<'_>,
     ) -> Result<RankMesh, CaseError> {
         let whole = self.of_first(case, solver, 0.0, stages)?;
+        // Of a facet between two parts neither may have both cells.
+        let is_here = whole.as_ref().is_some_and(|(mesh, _)| case.has_inner_facets(mesh));
+        let [has_inner_facets] = self.comm.any([is_here]).map_err(SolveError::from)?;
         let may_send = |mesh: &Mesh| !(may_have_layers && cells_fill_rows(mesh));
         let given = whole.as_ref().filter(|(mesh, _)| may_send(mesh));
         let given = given.map(|(mesh, report)| (mesh, &*report.boundary));
@@ -212,13 +232,14 @@ impl MeshDistribution {
         stages.go_on()?;
         match (part, whole) {
             (Some(part), Some((mesh, report))) => {
-                Ok(self.part(part, report, Some(mesh).filter(|_| self.keeps_whole)))
+                let whole = Some(mesh).filter(|_| self.keeps_whole);
+                Ok(self.part(part, report, whole, has_inner_facets))
             }
             (Some(mut part), None) => {
                 stages.begin(Stage::Check)?;
                 let report =
                     check_part(&mut part, &check_config(case)).map_err(|error| placed(case, error))?;
-                Ok(self.part(part, report, None))
+                Ok(self.part(part, report, None, has_inner_facets))
             }
             (None, whole) => {
                 let hosted = Hosted::whole(case)?;
@@ -286,7 +307,7 @@ impl DistributedBox {
 /// Whether an output of a rank needs the whole mesh.
 fn needs_whole(case: &Case) -> bool {
     let (file, output, is_in_time) = (&case.file, &case.file.output, is_in_time(case));
-    let of_whole = case.field_config() != FieldConfig::default() || case.is_shown();
+    let of_whole = case.field_config() != FieldConfig::default() || case.needs_data();
     // Each rank writes its piece of what needs the whole solution, or of what is drawn.
     !is_in_time && output.vtu.has_pieces() && of_whole
         // Accepted flaws: facets of more than two cells have no place in the counts of a mesh in parts.
@@ -322,7 +343,7 @@ fn writes_all(case: &Case) -> bool {
     let vtu = case.file.output.vtu;
     (vtu.is_written() && !vtu.has_pieces())
         || case.field_config() != FieldConfig::default()
-        || case.is_shown()
+        || case.needs_data()
 }
 
 /// Whether the settings of the case allow generation in parts.

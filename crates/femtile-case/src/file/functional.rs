@@ -1,7 +1,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{schema, text_or_integer};
+use super::{schema, some_text_or_integer, text_or_integer};
 
 /// A number computed from the solution u.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -53,7 +53,7 @@ pub enum Functional {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         of: Option<FieldOfRun>,
     },
-    /// ∫ n·σ∇u over a part of the boundary, n pointing outwards: positive where heat flows in.
+    /// ∫ n·σ∇u over a part of the boundary, n pointing outwards: positive where heat flows in. With `from` what flows out of cells.
     Flux {
         /// Name in the report.
         name: String,
@@ -61,6 +61,11 @@ pub enum Functional {
         #[serde(deserialize_with = "text_or_integer")]
         #[schemars(schema_with = "schema::text_or_integer")]
         r#where: String,
+        /// The tag of cells out of which the flux is positive, through those of the facets
+        /// that are theirs, inside the mesh too.
+        #[serde(default, deserialize_with = "some_text_or_integer", skip_serializing_if = "Option::is_none")]
+        #[schemars(schema_with = "schema::text_or_integer")]
+        from: Option<String>,
     },
     /// u along a straight line, as the files NAME.csv and NAME.svg.
     Along {

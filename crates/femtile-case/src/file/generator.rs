@@ -1,3 +1,4 @@
+use femtile_mesh::CellKind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
@@ -119,6 +120,23 @@ pub enum Generator {
         #[schemars(range(min = 1, max = 9))]
         order: usize,
     },
+    /// The surface of a ball about the origin, of triangles or quadrilaterals, without a boundary.
+    Sphere {
+        /// Radius.
+        #[serde(default = "one")]
+        #[schemars(extend("exclusiveMinimum" = 0))]
+        radius: f64,
+        /// Length of an edge, about.
+        #[schemars(extend("exclusiveMinimum" = 0))]
+        h: f64,
+        /// Kind of the cells: triangle or quadrilateral.
+        #[serde(default)]
+        cell: PlaneCellName,
+        /// Degree of the shapes of quadrilaterals, 1 to 9.
+        #[serde(default = "straight")]
+        #[schemars(range(min = 1, max = 9))]
+        order: usize,
+    },
     /// The space between two spheres about the origin, of hexahedra; tags inner, outer.
     Shell {
         /// Radius of the inner sphere.
@@ -173,6 +191,25 @@ pub enum Generator {
 }
 
 impl Generator {
+    /// Returns the kind of the cells; none of a grid.
+    pub(crate) fn cell_kind(&self) -> Option<CellKind> {
+        let of_name = |cell: &CellName| match cell {
+            CellName::Tetrahedron | CellName::Tetrahedron5 => CellKind::Tetrahedron,
+            CellName::Hexahedron => CellKind::Hexahedron,
+        };
+        Some(match self {
+            Self::Box { cell, .. } | Self::Ball { cell, .. } => of_name(cell),
+            Self::Square { cell: PlaneCellName::Triangle, .. }
+            | Self::Sphere { cell: PlaneCellName::Triangle, .. } => CellKind::Triangle,
+            Self::Square { .. } | Self::Sphere { .. } | Self::LShape { shape: LShapeName::Plane, .. } => {
+                CellKind::Quadrilateral
+            }
+            Self::Shell { .. } | Self::LShape { .. } => CellKind::Hexahedron,
+            Self::Cylinder { .. } | Self::Ventricle { .. } => CellKind::Tetrahedron,
+            Self::Grid { .. } => return None,
+        })
+    }
+
     /// Reads a generator as case files have it, such as `kind = "square", cells = [4, 4]`, in braces or not.
     ///
     /// # Errors

@@ -11,6 +11,7 @@ mod gmg;
 mod output;
 mod pmg;
 mod schema;
+mod sides;
 mod solver;
 mod space;
 mod time;
@@ -19,7 +20,7 @@ use std::path::PathBuf;
 
 use std::collections::BTreeMap;
 
-use femtile_solve::Continuation;
+use femtile_solve::{Continuation, Region};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -39,6 +40,7 @@ pub use gmg::{BoxSmootherName, GmgSection, GmgStartName};
 pub use output::{CompressOutput, CompressionName, PictureOutput, VtuOutput, VtuPart};
 pub use pmg::PmgSection;
 pub use schema::schema;
+pub use sides::{PeriodicSection, RotationSection, TieSection};
 pub use solver::{
     FormatName, Method, MetricName, NonlinearName, Operator, PartitionName, Precision, PreconditionerName,
     SolverSection,
@@ -72,9 +74,18 @@ pub struct CaseFile {
     /// zero flux.
     #[serde(default)]
     pub boundary: Vec<BoundarySection>,
-    /// Sources at points, of `kind = "form"`, `"elasticity"` and `"convection-diffusion"`.
+    /// Sources at points.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub source: Vec<SourceSection>,
+    /// Sides with the same u, or with a jump between them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub periodic: Vec<PeriodicSection>,
+    /// Sides that coincide and have meshes that need not match.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tie: Vec<TieSection>,
+    /// Facets inside the mesh across which u jumps.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub interface: Vec<InterfaceSection>,
     /// The membranes of heart cells, with `kind = "monodomain"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub membrane: Option<MembraneSection>,
@@ -287,6 +298,10 @@ pub struct EquationSection {
     /// time or with `[modes]` a formula, of a vector also an array with the factor of each component, 0 of one without ∂u/∂t, or a matrix.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub capacity: Option<OfUnknowns<Value>>,
+    /// Form in time: in place of `capacity` the content H(u) per volume, such as the heat with the latent heat of a material that melts: the
+    /// equation has ∂H(u)/∂t, and its integral changes exactly by what flows in. A formula, of a vector an array.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub enthalpy: Option<OfUnknowns<Value>>,
     /// Diffusion: D, positive semidefinite: a number, an expression in x, y, z and, on meshes, t and u, or a symmetric
     /// tensor; 1 when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -297,9 +312,9 @@ pub struct EquationSection {
     /// Diffusion: r, a number or an expression in x, y, z and, on meshes, t and u; 0 when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reaction: Option<Entry>,
-    /// Diffusion and a form in time: u at the start, a number or an expression in x, y, z; 0 when absent. Reaction-diffusion with a
-    /// coefficient that depends on u, and a steady form: the first iterate. Of a form with several components it is that of all, or an
-    /// array.
+    /// Diffusion and a form in time: u at the start, a number or an expression in x, y, z; 0 when absent. Of a steady equation with a
+    /// coefficient or a flux that depends on u, and of a steady form: the first iterate. Of a form with several components it is that of
+    /// all, or an array.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub initial: Option<OfUnknowns<Entries>>,
     /// Elasticity: Young's modulus, positive: a number, an expression in x, y, z, values by tag, or a cell field.
@@ -317,7 +332,8 @@ pub struct EquationSection {
     /// Convection-diffusion: b, an array with a number or an expression in x, y, z for each axis, or a cell field.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub velocity: Option<Value>,
-    /// Form: names of numbers, vectors (an array with an entry for each axis) and tensors that formulas use, in the forms of `sigma`.
+    /// Names of numbers, vectors (an array with an entry for each axis) and tensors that formulas use, in the forms of `sigma`: of a form
+    /// those of the equation, of other kinds those of `flux` in `[[boundary]]`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub constants: BTreeMap<String, Value>,
     /// Form: definitions `name = formula`, one in a line or separated by `;`.
@@ -362,6 +378,7 @@ impl Default for EquationSection {
             lambda: Value::Number(0.0),
             source: OfUnknowns::One(ZERO),
             capacity: None,
+            enthalpy: None,
             diffusion: None,
             convection: None,
             reaction: None,
@@ -392,8 +409,43 @@ pub struct SourceSection {
     pub total: OfUnknowns<Totals>,
 }
 
+/// An `[[interface]]`: `where` or `between`, and `conductance`, of elasticity `stiffness`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("allOf" = [
+    { "oneOf": [
+        { "required": ["where"], "properties": { "name": false } },
+        { "required": ["between"], "properties": { "from": false } },
+    ] },
+    { "oneOf": [{ "required": ["conductance"] }, { "required": ["stiffness"] }] }
+]))]
+pub struct InterfaceSection {
+    /// The tag of facets between cells.
+    #[serde(default, deserialize_with = "some_text_or_integer", skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::text_or_integer")]
+    pub r#where: Option<String>,
+    /// The tags of the cells on the two sides.
+    #[serde(default, deserialize_with = "two_texts_or_integers", skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::two_texts_or_integers")]
+    pub between: Option<[String; 2]>,
+    /// With `where`, for a conductance that depends on u: the tag of the cells whose values u has; `u_other` is that of the other side.
+    /// With `between` these are the first ones.
+    #[serde(default, deserialize_with = "some_text_or_integer", skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::text_or_integer")]
+    pub from: Option<String>,
+    /// With `between`: a tag for the facets, for `where` of conditions and functionals.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The flux from one side to the other per area and difference of u, not negative: a number or a formula; of several unknowns a table.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conductance: Option<OfUnknowns<Entry>>,
+    /// Elasticity: the force between the sides per area and difference of displacements, not negative, a number or a formula.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stiffness: Option<Entry>,
+}
+
 /// A `[[boundary]]`: `where` or `nodes`, and exactly one of `dirichlet`, `neumann`, `robin`, `traction`, `pressure`, `flux`, `total`,
-/// `periodic`.
+/// `floating`, which may have a `total`, and `periodic`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("allOf" = schema::place_and_condition()))]
@@ -403,6 +455,11 @@ pub struct BoundarySection {
     #[serde(default, deserialize_with = "some_text_or_integer", skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::text_or_integer")]
     pub r#where: Option<String>,
+    /// The tag of the cells on the side of the facets that the condition holds on, out of
+    /// which the `normal` points. Facets inside the mesh need it where the condition depends on the side.
+    #[serde(default, deserialize_with = "some_text_or_integer", skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::text_or_integer")]
+    pub from: Option<String>,
     /// With `dirichlet`, in place of `where`: a comparison such as `x < 1e-9 && y < 1e-9` that nodes of the mesh satisfy;
     /// u has the value at them, and along edges, faces and cells whose corners all satisfy it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -423,13 +480,18 @@ pub struct BoundarySection {
     /// Elasticity: the force per area against the outer normal, a number, an expression, by tag or a cell field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pressure: Option<Value>,
-    /// Form: the flux into the body, a formula of the unknown and the `normal`; of several unknowns a table of formulas.
+    /// The flux into the body, a formula of the unknown, the `normal` and `constants`, such as `eps*5.670374419e-8*(T_out^4 - u^4)`; of
+    /// several unknowns a table of formulas.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flux: Option<OfUnknowns<String>>,
-    /// Form, elasticity and convection-diffusion: the flux into the body through all facets together, spread evenly by area; of a vector
-    /// an array with an entry for each component, of several unknowns a table.
+    /// The flux into the body through all facets together, spread evenly by area; of a vector an array with an entry for each
+    /// component, of several unknowns a table.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total: Option<OfUnknowns<Totals>>,
+    /// u is an unknown constant here, each component of a vector, and the flux through all
+    /// facets together is `total`, 0 when absent; of several unknowns a table such as `{ phi = true }`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub floating: Option<OfUnknowns<bool>>,
     /// The opposite side of the box again; of an equation in time, where both sides of an axis have it.
     #[serde(default, skip_serializing_if = "is_false")]
     pub periodic: bool,
@@ -450,9 +512,25 @@ impl BoundarySection {
             _ if self.traction.is_some() => "traction",
             _ if self.pressure.is_some() => "pressure",
             _ if self.flux.is_some() => "flux",
+            _ if self.floats() => "floating",
             _ if self.total.is_some() => "total",
+            _ if self.floating.is_some() => "floating",
             _ => "periodic",
         }
+    }
+
+    /// Returns whether an unknown is an unknown constant.
+    pub(crate) fn floats(&self) -> bool {
+        match &self.floating {
+            None => false,
+            Some(OfUnknowns::One(floats)) => *floats,
+            Some(OfUnknowns::Each(floats)) => floats.values().any(|floats| *floats),
+        }
+    }
+
+    /// Returns the facets that it holds on.
+    pub(crate) fn region(&self) -> Region {
+        of_side(self.place().1, self.from.as_deref())
     }
 
     /// Returns the key that says where, and its value; empty where none is given.
@@ -464,16 +542,41 @@ impl BoundarySection {
     }
 }
 
+/// Returns the facets of a place, at cells with a tag if one is given.
+pub(crate) fn of_side(place: &str, from: Option<&str>) -> Region {
+    let all = Region::from(place);
+    match from {
+        Some(cells) => all.side(cells),
+        None => all,
+    }
+}
+
 fn is_false(value: &bool) -> bool {
     !value
 }
 
 /// `where = 3` is as good as `where = "3"`.
 fn text_or_integer<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
-    Ok(match toml::Value::deserialize(deserializer)? {
+    Ok(text_of(toml::Value::deserialize(deserializer)?))
+}
+
+fn text_of(value: toml::Value) -> String {
+    match value {
         toml::Value::String(text) => text,
         number => number.to_string(),
-    })
+    }
+}
+
+/// The same of an array.
+fn texts_or_integers<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    Ok(Vec::<toml::Value>::deserialize(deserializer)?.into_iter().map(text_of).collect())
+}
+
+/// The same of two, which may be left out.
+fn two_texts_or_integers<'de, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<[String; 2]>, D::Error> {
+    Ok(Some(<[toml::Value; 2]>::deserialize(deserializer)?.map(text_of)))
 }
 
 /// The same of a key that may be left out.
@@ -502,6 +605,8 @@ pub struct OutputSection {
     /// Write the solution for ParaView: `solution.vtu`, or `solution.vti` where it lives on a grid; `"surface"` writes the
     /// boundary of the mesh alone, in frames too, `"pieces"` a file for each rank and `solution.pvtu`, which names them.
     pub vtu: VtuOutput,
+    /// Write `solution.vtkhdf`, one HDF5 file for ParaView: the frames of a run in time, else the solution, with the mesh once.
+    pub vtkhdf: bool,
     /// Draw the history of residuals as `residuals.svg`, where a solve has one.
     pub plot: bool,
     /// Draw the solution as `picture.png`: the boundary and a cut of bodies, plane meshes from above; the name of a field
@@ -515,6 +620,11 @@ pub struct OutputSection {
     pub fields: Vec<FieldName>,
     /// Numbers to compute from the solution, each under its name in the report.
     pub functionals: Vec<Functional>,
+    /// Sides of a linear equation with one number as unknown: the flux into the body through each of them at u = 1 on another one and 0
+    /// on the rest, as a matrix, such as that of capacitances.
+    #[serde(deserialize_with = "texts_or_integers", skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "schema::texts_or_integers")]
+    pub matrix: Vec<String>,
 }
 
 /// A field computed from the solution.
@@ -534,12 +644,14 @@ impl Default for OutputSection {
         Self {
             directory: "out".into(),
             vtu: VtuOutput::Whole(true),
+            vtkhdf: false,
             plot: true,
             picture: PictureOutput::Default(false),
             report: false,
             compress: CompressOutput::Default(false),
             fields: Vec::new(),
             functionals: Vec::new(),
+            matrix: Vec::new(),
         }
     }
 }

@@ -60,6 +60,16 @@ pub(super) fn text_or_integer(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": ["string", "integer"] })
 }
 
+/// Several of them.
+pub(super) fn texts_or_integers(generator: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "array", "items": text_or_integer(generator) })
+}
+
+/// Two of them.
+pub(super) fn two_texts_or_integers(generator: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "array", "items": text_or_integer(generator), "minItems": 2, "maxItems": 2 })
+}
+
 /// Two rows of two entries, or three rows of three.
 pub(super) fn tensor(generator: &mut SchemaGenerator) -> Schema {
     let entry = generator.subschema_for::<Entry>();
@@ -81,6 +91,9 @@ pub(super) fn needs(key: &str, other: &str, values: &[&str]) -> Value {
 /// The rules of `[[boundary]]`: one place, one condition, and at nodes `dirichlet` alone.
 pub(super) fn place_and_condition() -> Value {
     let periodic = json!({ "required": ["periodic"], "properties": { "periodic": { "const": true } } });
+    let no = json!({ "const": false });
+    let is_fixed = json!({ "anyOf": [no, { "type": "object", "additionalProperties": no }] });
+    let floats = json!({ "required": ["floating"], "properties": { "floating": { "not": is_fixed } } });
     json!([
         { "oneOf": [{ "required": ["where"] }, { "required": ["nodes"] }] },
         { "oneOf": [
@@ -90,10 +103,11 @@ pub(super) fn place_and_condition() -> Value {
             { "required": ["traction"] },
             { "required": ["pressure"] },
             { "required": ["flux"] },
-            { "required": ["total"] },
+            { "required": ["total"], "properties": { "floating": is_fixed } },
+            floats,
             periodic,
         ] },
-        { "if": { "required": ["nodes"] }, "then": { "required": ["dirichlet"] } },
+        { "if": { "required": ["nodes"] }, "then": { "required": ["dirichlet"], "properties": { "from": false } } },
     ])
 }
 
@@ -103,6 +117,7 @@ pub(super) fn keys_of_kinds() -> Value {
     let in_time = json!({ "diffusion": false, "convection": false, "reaction": false });
     let one = json!({ "initial": { "type": ["number", "string"] } });
     json!([
+        { "if": { "required": ["enthalpy"] }, "then": { "properties": { "capacity": false } } },
         { "if": is("diffusion"), "else": { "properties": in_time } },
         { "if": is("form"), "else": { "properties": one } },
         {
@@ -118,7 +133,7 @@ pub(super) fn keys_of_kinds() -> Value {
         {
             "if": is("form"),
             "then": { "anyOf": [{ "required": ["energy"] }, { "required": ["flux"] }, { "required": ["source"] }] },
-            "else": { "properties": { "constants": { "maxProperties": 0 }, "define": false, "energy": false, "flux": false } },
+            "else": { "properties": { "define": false, "energy": false, "flux": false, "enthalpy": false } },
         },
     ])
 }
@@ -140,6 +155,7 @@ pub(super) fn sections_of_kinds() -> Value {
         "output": { "properties": { "functionals": { "maxItems": 0 } } },
         "solver": { "properties": { "method": false } },
     });
+    let without_matrix = json!({ "output": { "properties": { "matrix": { "maxItems": 0 } } } });
     let of_hearts = json!({
         "membrane": false,
         "stimulus": { "maxItems": 0 },
@@ -154,11 +170,16 @@ pub(super) fn sections_of_kinds() -> Value {
         },
         { "if": has_modes, "then": { "properties": without_loads }, "else": without("density") },
         { "if": has_capacity, "else": without("capacity") },
+        { "if": { "anyOf": [{ "required": ["time"] }, has_modes] }, "then": { "properties": without_matrix } },
         {
-            "if": { "anyOf": [is("form"), is("elasticity"), is("convection-diffusion")] },
-            "else": { "properties": {
+            "if": is("monodomain"),
+            "then": { "properties": {
                 "source": { "maxItems": 0 },
-                "space": { "properties": { "axisymmetric": { "const": false } } },
+                "interface": { "maxItems": 0 },
+                "periodic": { "maxItems": 0 },
+                "tie": { "maxItems": 0 },
+                "space": { "properties": { "axisymmetric": { "const": false }, "thickness": false } },
+                "equation": { "properties": { "constants": { "maxProperties": 0 } } },
             } },
         },
         { "if": is("form"), "then": { "required": ["unknown"] }, "else": { "properties": { "unknown": { "maxProperties": 0 }, "continuation": false } } },
@@ -184,7 +205,10 @@ mod tests {
             Some(name.clone())
         };
         let names: Vec<String> = definitions.iter().filter_map(with_rules).collect();
-        assert_eq!(names, ["AmgSection", "BoundarySection", "EquationSection", "SolverSection"]);
+        assert_eq!(
+            names,
+            ["AmgSection", "BoundarySection", "EquationSection", "InterfaceSection", "SolverSection"]
+        );
         assert_eq!(schema["allOf"][0]["properties"], schema["properties"]);
     }
 }

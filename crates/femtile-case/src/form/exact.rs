@@ -15,9 +15,10 @@ use serde::Serialize;
 
 use super::settings;
 use crate::checked_mesh::checked_mesh;
-use crate::file::EquationKind;
 use crate::memory::Hosted;
 use crate::placed::placed;
+use crate::route::Route;
+use crate::study::observed_order;
 use crate::{Case, CaseError};
 
 /// The least orders lie this much below those of theory.
@@ -166,14 +167,10 @@ pub fn verify_exact(
 
 /// Refuses cases that are no steady forms.
 fn refuse_others(case: &Case) -> Result<(), CaseError> {
-    let is_form = matches!(
-        case.file.equation.kind,
-        EquationKind::Form | EquationKind::Elasticity | EquationKind::ConvectionDiffusion
-    );
-    if !is_form {
-        let message = "--exact makes data for `form`, `elasticity` and `convection-diffusion`: write the equation as kind = \
-                       \"form\", or give source and values and take the functionals `error_l2` and `error_h1`";
-        return Err(case.wrong(&["equation".into(), "kind".into()], message));
+    // A mesh file that was not read may make it a form.
+    let is_open = case.route() == Route::Stationary && case.file.mesh.file.is_some();
+    if !is_open {
+        refuse_no_form(case)?;
     }
     if case.file.time.is_some() {
         let message =
@@ -191,6 +188,17 @@ fn refuse_others(case: &Case) -> Result<(), CaseError> {
         let message =
             "--exact compares the orders of unknowns of one degree: give all the same to verify the formulas";
         return Err(case.wrong(&["unknown".into()], message));
+    }
+    Ok(())
+}
+
+/// Refuses cases that are no forms.
+fn refuse_no_form(case: &Case) -> Result<(), CaseError> {
+    if case.route() != Route::Form {
+        let message = "--exact makes data for `form`, `elasticity`, `convection-diffusion`, and reaction and diffusion with conditions of \
+                       forms: write the equation as kind = \"form\", or give source and values and take the functionals `error_l2` \
+                       and `error_h1`";
+        return Err(case.wrong(&["equation".into(), "kind".into()], message));
     }
     Ok(())
 }
@@ -359,14 +367,20 @@ impl Study<'_> {
         work: impl FnOnce(Level<'_, '_>, &mut Stages<'_>) -> Result<R, CaseError>,
     ) -> Result<R, CaseError> {
         let mut case = self.case.clone();
+        if !case.file.interface.is_empty() {
+            let message = "the exact solution is one without a jump: leave this out";
+            return Err(case.wrong(&["interface".into()], message));
+        }
         case.file.mesh.refine += level;
-        let case = &case;
         let mut stages = Stages::new(self.progress);
-        let hosted = Hosted::whole(case)?;
-        let (mut mesh, checked) = checked_mesh(case, hosted, (&case.solver_config()?, None), &mut stages)?;
+        let (hosted, config) = (Hosted::whole(&case)?, case.solver_config()?);
+        let (mut mesh, checked) = checked_mesh(&case, hosted, (&config, None), &mut stages)?;
+        let case = &case.on_whole(&mesh);
+        refuse_no_form(case)?;
+        case.check()?;
         stages.begin(Stage::Space)?;
         case.tag_regions(&mut mesh)?;
-        let problem = settings::problem(case, &mesh, &checked.boundary)?;
+        let problem = settings::problem(case, &mesh, (&checked.boundary, &[]))?;
         let exact = expressions(case, &problem, self.exact)?;
         work(Level { case, problem, exact, checked: &checked }, &mut stages)
     }
@@ -374,7 +388,7 @@ impl Study<'_> {
 
 /// Returns the orders between the errors on a mesh and on its refinement.
 fn orders(coarse: ErrorNorms, fine: ErrorNorms) -> Norms {
-    Norms { l2: (coarse.l2 / fine.l2).log2(), h1: (coarse.h1 / fine.h1).log2() }
+    Norms { l2: observed_order(coarse.l2, fine.l2, 2.0), h1: observed_order(coarse.h1, fine.h1, 2.0) }
 }
 
 /// Returns why a solve has not converged.

@@ -5,7 +5,7 @@ use femtile_form::{Class, Dependence, Derivation, Equation, Form, Formulas};
 use femtile_report::{EquationPart, FormulaRow, FormulaTable};
 use femtile_solve::{FormProblem, FormSolution};
 
-use super::settings;
+use super::{interface, settings};
 use crate::conditions::text;
 use crate::file::{EquationKind, OfUnknowns};
 use crate::{Case, CaseError};
@@ -32,13 +32,30 @@ pub(super) fn equation(
 
 /// Returns keys and formulas as they were written.
 fn written(case: &Case) -> Vec<(String, String)> {
-    let mut rows = match settings::library_equation(case.file.equation.kind) {
+    let mut rows: Vec<(String, String)> = match settings::library_equation(case) {
         Some(name) => vec![(name.to_owned(), Equation::text_of(name).unwrap_or_default().to_owned())],
         None => written_form(case),
     };
+    if let Some(thickness) = &case.file.space.thickness {
+        rows.push(("thickness".to_owned(), text(thickness)));
+    }
+    for (i, section) in case.file.boundary.iter().enumerate() {
+        if let Some(flux) = &section.flux {
+            let key = format!("boundary[{i}].flux");
+            match flux {
+                OfUnknowns::One(text) => rows.push((key, text.clone())),
+                OfUnknowns::Each(texts) => rows
+                    .extend(texts.iter().map(|(unknown, text)| (format!("{key}.{unknown}"), text.clone()))),
+            }
+        }
+    }
     for (i, section) in case.file.source.iter().enumerate() {
         let text = format!("point = {}, total = {}", text(&section.point), text(&section.total));
         rows.push((format!("source[{i}]"), text));
+    }
+    for (i, section) in case.file.interface.iter().enumerate() {
+        let values = interface::values(section, &[]).into_iter();
+        rows.extend(values.map(|(_, value)| (format!("interface[{i}]"), text(value))));
     }
     rows
 }
@@ -54,20 +71,11 @@ fn written_form(case: &Case) -> Vec<(String, String)> {
     let texts = [("define", &equation.define), ("energy", &equation.energy)];
     rows.extend(texts.into_iter().filter_map(|(key, text)| Some((key.to_owned(), text.clone()?))));
     let (flux, source, capacity) = settings::terms(equation);
-    for (key, formulas) in [("flux", flux), ("source", source), ("capacity", capacity)] {
+    let storage = if equation.enthalpy.is_some() { "enthalpy" } else { "capacity" };
+    for (key, formulas) in [("flux", flux), ("source", source), (storage, capacity)] {
         rows.extend(of_unknowns(key, &formulas));
     }
     rows.extend(equation.stabilise.map(|stabilise| ("stabilise".to_owned(), text(&stabilise))));
-    for (i, section) in case.file.boundary.iter().enumerate() {
-        if let Some(flux) = &section.flux {
-            let key = format!("boundary[{i}].flux");
-            match flux {
-                OfUnknowns::One(text) => rows.push((key, text.clone())),
-                OfUnknowns::Each(texts) => rows
-                    .extend(texts.iter().map(|(unknown, text)| (format!("{key}.{unknown}"), text.clone()))),
-            }
-        }
-    }
     rows
 }
 
@@ -81,12 +89,13 @@ fn of_unknowns(key: &str, formulas: &Formulas) -> Vec<(String, String)> {
     }
 }
 
-/// Returns lines of MathML; integrals of bodies of revolution have the circumference as weight.
+/// Returns lines of MathML; integrals of bodies of revolution have the circumference as weight, those of sheets the thickness.
 fn weak_form(case: &Case, form: &Form) -> Vec<String> {
     let space = "<mspace width=\"0.3em\"></mspace>";
-    let weight = match case.file.space.axisymmetric {
-        true => format!("{space}<mn>2</mn><mi>π</mi><mi>x</mi>"),
-        false => String::new(),
+    let weight = match (case.file.space.axisymmetric, &case.file.space.thickness) {
+        (true, _) => format!("{space}<mn>2</mn><mi>π</mi><mi>x</mi>"),
+        (false, Some(_)) => format!("{space}<mi>thickness</mi>"),
+        (false, None) => String::new(),
     };
     let integral = |integrand: &str| format!("<mo>∫</mo>{integrand}{weight}{space}<mi>d</mi><mi>x</mi>");
     let product = if form.n_components() > 1 { ":" } else { "·" };
@@ -142,6 +151,9 @@ fn tables(case: &Case, derivation: &Derivation, form: &Form) -> [FormulaTable; 2
     };
     let has_rate = term.is_none() && case.file.modes.is_none() && form.storage().components.contains(&true);
     let note = match has_rate {
+        true if case.file.equation.enthalpy.is_some() => {
+            "The content times ∂u/∂t stands for its own rate: a stage has it with a factor of the step, less that of earlier steps.".to_owned()
+        }
         true => {
             let shift = shift.replace("alpha", "α");
             format!("{shift} is the derivative of the rate ∂u/∂t by u in a step of time.")

@@ -1,10 +1,11 @@
 //! Functionals of the solution of a form, by component.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
-use femtile_expression::Expression;
+use femtile_expression::{Expression, Shape};
 use femtile_fem::{FemError, functionals};
-use femtile_solve::{FormSolution, SolveError};
+use femtile_solve::{FormSolution, Functional, SolveError};
 
 use crate::CaseError;
 use crate::functional::{Evaluated, Kind, Prepared, Ready};
@@ -14,7 +15,7 @@ use crate::functional::{Evaluated, Kind, Prepared, Ready};
 pub(super) fn evaluate(prepared: &Prepared, solution: &FormSolution<'_>) -> Result<Evaluated, CaseError> {
     let components = components(solution);
     let numbers = numbers(prepared, solution)?;
-    let dimension = solution.space().mesh().dimension();
+    let dimension = solution.space().mesh().space_dimension();
     let lines = prepared.lines.iter().map(|line| {
         let of = |u: &Vec<f64>| functionals::along(solution.space(), u, line.from, line.to, line.n);
         Ok(line.sampled(dimension, components.iter().map(of).collect::<Result<_, _>>()?))
@@ -29,7 +30,20 @@ fn components(solution: &FormSolution<'_>) -> Vec<Vec<f64>> {
 }
 
 fn has_fluxes(prepared: &Prepared) -> bool {
-    prepared.numbers.iter().any(|ready| matches!(ready.kind, Kind::Flux(_)))
+    prepared.numbers.iter().any(|ready| matches!(ready.kind, Kind::Flux { .. }))
+}
+
+/// Returns the formula of a component.
+fn formula_of(solution: &FormSolution<'_>, component: usize) -> String {
+    let mut left = component;
+    for (name, shape) in solution.problem().unknowns() {
+        let n = shape.n_entries();
+        if left < n {
+            return if shape == Shape::Number { name.to_owned() } else { format!("{name}[{left}]") };
+        }
+        left -= n;
+    }
+    String::new()
 }
 
 /// Returns the names of the numbers.
@@ -43,20 +57,34 @@ pub(super) fn names(prepared: &Prepared) -> Vec<String> {
     prepared.numbers.iter().flat_map(of).collect()
 }
 
+/// Returns the energy; of reaction and diffusion that of the equation without loads, which has none in its text.
+fn energy(solution: &FormSolution<'_>) -> Result<f64, SolveError> {
+    let problem = solution.problem();
+    match problem.equation_name() {
+        "reaction-diffusion" | "diffusion" => {
+            let density = Functional::new("(sigma*grad(u)).grad(u) + lambda*u^2");
+            problem.at(solution.u(), solution.time()).integral(&density)
+        }
+        _ => solution.energy(),
+    }
+}
+
 /// Evaluates the numbers.
 pub(super) fn numbers(
     prepared: &Prepared,
     solution: &FormSolution<'_>,
 ) -> Result<BTreeMap<String, f64>, SolveError> {
     let components = components(solution);
-    let fluxes = if has_fluxes(prepared) { solution.facet_fluxes()? } else { Vec::new() };
+    // By the cells that they are out of; none for those into the body.
+    let mut fluxes: BTreeMap<Option<&str>, Vec<Vec<f64>>> = BTreeMap::new();
     let at = |exact: &Expression| exact.at_time(solution.time());
+    let has_thickness = solution.problem().has_thickness();
     let mut numbers = BTreeMap::new();
     for Ready { name, index, component, kind, .. } in &prepared.numbers {
         let (space, u) = (solution.space(), components[*component].as_slice());
         let value = match kind {
             Kind::Energy => {
-                numbers.insert(name.clone(), solution.energy()?);
+                numbers.insert(name.clone(), energy(solution)?);
                 continue;
             }
             Kind::ValuesAt(points) => {
@@ -70,12 +98,28 @@ pub(super) fn numbers(
             Kind::Max => Ok(functionals::max(u)),
             Kind::Min => Ok(functionals::min(u)),
             Kind::L2Norm => functionals::l2_norm(space, u),
+            Kind::Integral if has_thickness => {
+                Ok(solution.integral(&Functional::new(formula_of(solution, *component)))?)
+            }
+            Kind::Mean if has_thickness => {
+                let of = |formula: String| solution.integral(&Functional::new(formula));
+                Ok(of(formula_of(solution, *component))? / of("1".to_owned())?)
+            }
             Kind::Integral => functionals::integral(space, u),
             Kind::Mean => functionals::mean(space, u),
             Kind::ValueAt(point) => functionals::value_at(space, u, *point),
             Kind::ErrorL2(exact) => functionals::error_l2(space, u, &at(exact)),
             Kind::ErrorH1(exact) => functionals::error_h1(space, u, &at(exact)),
-            Kind::Flux(facets) => functionals::sum_of_facets(&fluxes[*component], facets),
+            Kind::Flux { facets, from } => {
+                let all = match fluxes.entry(from.as_deref()) {
+                    Entry::Occupied(known) => known.into_mut(),
+                    Entry::Vacant(missing) => missing.insert(match from {
+                        Some(cells) => solution.fluxes_from(cells)?,
+                        None => solution.facet_fluxes()?,
+                    }),
+                };
+                functionals::sum_of_facets(&all[*component], facets)
+            }
         };
         numbers.insert(format!("{name}{index}"), value?);
     }

@@ -7,7 +7,7 @@ use femtile_form::{Argument, Coefficient};
 use femtile_mesh::Mesh;
 use femtile_solve::{Functional, Progress, Stage, Stages, cell_tags};
 
-use super::settings;
+use super::{interface, settings};
 use crate::checked_mesh::checked_mesh;
 use crate::file::{EquationKind, Value};
 use crate::memory::Hosted;
@@ -73,10 +73,11 @@ impl Case {
         }
         let mut stages = Stages::new(progress);
         let config = self.solver_config()?;
-        let (mut mesh, checked) = checked_mesh(self, Hosted::whole(self)?, (&config, None), &mut stages)?;
+        let (mut mesh, mut checked) = checked_mesh(self, Hosted::whole(self)?, (&config, None), &mut stages)?;
         stages.begin(Stage::Space)?;
         self.tag_regions(&mut mesh)?;
-        let problem = settings::problem(self, &mesh, &checked.boundary)?;
+        let cuts = interface::cut(self, &mut mesh, &mut checked)?;
+        let problem = settings::problem(self, &mesh, (&checked.boundary, &cuts))?;
         let config = settings::solver_config(self, &problem)?;
         let at = problem.at(&state.u, state.time);
         let value = at.integral(functional)?;
@@ -95,11 +96,11 @@ fn by_constant(case: &Case, mesh: &Mesh, name: &str, slope: Argument) -> Result<
     let given = case.file.equation.constants.get(name);
     let (Argument::One(Coefficient::ByTag(slopes)), Some(Value::ByTag { by_tag, .. })) = (&slope, given)
     else {
-        return Ok(ByConstant::Whole(whole(slope, mesh.dimension())));
+        return Ok(ByConstant::Whole(whole(slope, mesh.space_dimension())));
     };
     let mut slopes: BTreeMap<i32, Array> = slopes
         .iter()
-        .map(|(&tag, slope)| (tag, whole(Argument::One(slope.clone()), mesh.dimension())))
+        .map(|(&tag, slope)| (tag, whole(Argument::One(slope.clone()), mesh.space_dimension())))
         .collect();
     let mut named = BTreeMap::new();
     for name in by_tag.keys() {

@@ -9,12 +9,15 @@ use femtile_form::{
 use femtile_mesh::Mesh;
 use femtile_mesh::check::BoundaryFacets;
 use femtile_solve::{
-    Continuation, FormProblem, Key, Method, SolveError, SolverConfig, Value, below, check_count, check_degree,
+    Continuation, FormProblem, Key, Method, Periodic, SideMap, SolveError, SolverConfig, Value, below,
+    check_count, check_degree,
 };
 
+use super::interface::{self, Pairs};
 use crate::file::{
     AxesName, BoundarySection, ComponentsName, ContinuationSection, Entries, Entry, EquationKind,
-    EquationSection, OfUnknowns, PlaneName, StabilisationName, Totals, UnknownSection, Value as Given,
+    EquationSection, OfUnknowns, PeriodicSection, PlaneName, RotationSection, StabilisationName, Totals,
+    UnknownSection, Value as Given,
 };
 use crate::functional::in_space;
 use crate::place::has_key;
@@ -34,24 +37,25 @@ pub(super) fn solver_config(case: &Case, problem: &FormProblem<'_>) -> Result<So
     Ok(config)
 }
 
-/// Returns the name of a kind in the library of equations; none for those that are written in the case.
-pub(super) fn library_equation(kind: EquationKind) -> Option<&'static str> {
-    match kind {
+/// Returns the name of the equation of a case in the library; none for those that are written in the case.
+pub(super) fn library_equation(case: &Case) -> Option<&'static str> {
+    match case.file.equation.kind {
         EquationKind::Elasticity => Some("elasticity"),
         EquationKind::Form => None,
-        EquationKind::ReactionDiffusion => Some("diffusion"),
+        EquationKind::ReactionDiffusion if case.file.modes.is_none() => Some("reaction-diffusion"),
+        EquationKind::ReactionDiffusion | EquationKind::Diffusion => Some("diffusion"),
         _ => Some("convection-diffusion"),
     }
 }
 
-/// Returns the problem of a case on its mesh.
+/// Returns the problem of a case on its mesh, which was cut along its interfaces.
 pub(super) fn problem<'m>(
     case: &Case,
     mesh: &'m Mesh,
-    boundary: &Arc<BoundaryFacets>,
+    (boundary, cuts): (&Arc<BoundaryFacets>, &[Pairs]),
 ) -> Result<FormProblem<'m>, CaseError> {
     let kind = case.file.equation.kind;
-    let equation = match library_equation(kind) {
+    let equation = match library_equation(case) {
         Some(name) => Equation::named(name),
         None => Equation::new("form", text(case, mesh)),
     };
@@ -76,11 +80,17 @@ pub(super) fn problem<'m>(
     if case.file.space.axisymmetric {
         problem = problem.axisymmetric()?;
     }
+    if let Some(thickness) = &case.file.space.thickness {
+        problem = problem.thickness(&thickness.into())?;
+    }
     if let Some(ContinuationSection { steps, max_halvings }) = case.file.continuation {
         problem = problem.continuation(Continuation { steps, max_halvings });
     }
     if case.file.time.is_some() {
         problem = problem.in_time();
+    }
+    if case.file.equation.enthalpy.is_some() {
+        problem = problem.with_content();
     }
     if let Some(initial) = &case.file.equation.initial {
         let path = ["equation".into(), "initial".into()];
@@ -98,9 +108,11 @@ pub(super) fn problem<'m>(
     }
     match kind {
         EquationKind::Elasticity => elasticity(case, &mut problem)?,
-        EquationKind::Form => constants(case, &mut problem)?,
+        EquationKind::Form => {}
         _ => diffusion(case, &mut problem)?,
     }
+    constants(case, &mut problem, mesh)?;
+    interface::add(case, &mut problem, cuts)?;
     for (i, section) in case.file.boundary.iter().enumerate() {
         condition(case, &mut problem, section, &["boundary".into(), i.into()])?;
     }
@@ -110,7 +122,46 @@ pub(super) fn problem<'m>(
         let totals = totals(case, &problem, &section.total, &below(&path, "total"))?;
         problem.point_source(point, &totals)?;
     }
+    for section in &case.file.tie {
+        problem.tie(&section.from, &section.to, section.tolerance)?;
+    }
+    for (i, section) in case.file.periodic.iter().enumerate() {
+        periodic(case, &mut problem, section, &["periodic".into(), i.into()])?;
+    }
     Ok(problem)
+}
+
+/// Adds the sides of a `[[periodic]]`.
+fn periodic(
+    case: &Case,
+    problem: &mut FormProblem<'_>,
+    section: &PeriodicSection,
+    path: &[Key],
+) -> Result<(), CaseError> {
+    let map = match (&section.translation, &section.rotation) {
+        (Some(translation), _) => {
+            SideMap::Translation(in_space(case, translation, &below(path, "translation"))?)
+        }
+        (None, Some(RotationSection { degrees, axis, centre })) => {
+            let centre = in_space(case, centre, &below(&below(path, "rotation"), "centre"))?;
+            SideMap::Rotation { axis: *axis, centre, degrees: *degrees }
+        }
+        (None, None) => SideMap::Found,
+    };
+    let of_jump = below(path, "jump");
+    let jump = match &section.jump {
+        None => Vec::new(),
+        Some(jump) => flattened(problem, jump, &of_jump, |jump, n, path| match jump {
+            None => Ok(vec![Value::Number(0.0); n]),
+            Some(Entries::All(jump)) if n == 1 => Ok(vec![value(jump)]),
+            Some(Entries::All(_)) => {
+                Err(case.wrong(path, format!("give an array with an entry for each of the {n} components")))
+            }
+            Some(Entries::Each(jump)) => Ok(values(jump)),
+        })?,
+    };
+    let periodic = Periodic { map, jump, tolerance: section.tolerance };
+    Ok(problem.periodic(&section.from, &section.to, &periodic)?)
 }
 
 /// Returns the text of the equation of a case.
@@ -122,27 +173,7 @@ fn text(case: &Case, mesh: &Mesh) -> EquationText {
             ComponentsName::Axes(AxesName::Dimension) => Components::Axes(Axes::Dimension),
         }),
     };
-    fn is_tensor(value: &Given) -> bool {
-        match value {
-            Given::Tensor(_) => true,
-            Given::ByTag { by_tag, default } => by_tag.values().chain(default.as_deref()).any(is_tensor),
-            _ => false,
-        }
-    }
-    let shape = |value: &Given| match value {
-        Given::ByTag { .. } if is_tensor(value) => CoefficientShape::Tensor,
-        Given::Components(_) => CoefficientShape::Vector,
-        Given::Tensor(_) | Given::Fibres { .. } | Given::Sheets { .. } | Given::Bidomain { .. } => {
-            CoefficientShape::Tensor
-        }
-        Given::Field { field } => match mesh.cell_fields.get(field).map(|field| field.n_components) {
-            Some(n) if n == mesh.dimension() || n == 3 => CoefficientShape::Vector,
-            Some(6 | 9) => CoefficientShape::Tensor,
-            _ => CoefficientShape::Scalar,
-        },
-        _ => CoefficientShape::Scalar,
-    };
-    let parameter = |value| Parameter { shape: shape(value), default: None };
+    let parameter = |value| Parameter { shape: shape(value, mesh), default: None };
     let (flux, source, capacity) = terms(equation);
     EquationText {
         unknown: case.file.unknown.iter().map(|(name, section)| (name.clone(), unknown(section))).collect(),
@@ -157,11 +188,35 @@ fn text(case: &Case, mesh: &Mesh) -> EquationText {
     }
 }
 
-/// Returns the formulas of flux, source and capacity.
+/// Returns the shape of a constant.
+fn shape(value: &Given, mesh: &Mesh) -> CoefficientShape {
+    fn is_tensor(value: &Given) -> bool {
+        match value {
+            Given::Tensor(_) => true,
+            Given::ByTag { by_tag, default } => by_tag.values().chain(default.as_deref()).any(is_tensor),
+            _ => false,
+        }
+    }
+    match value {
+        Given::ByTag { .. } if is_tensor(value) => CoefficientShape::Tensor,
+        Given::Components(_) => CoefficientShape::Vector,
+        Given::Tensor(_) | Given::Fibres { .. } | Given::Sheets { .. } | Given::Bidomain { .. } => {
+            CoefficientShape::Tensor
+        }
+        Given::Field { field } => match mesh.cell_fields.get(field).map(|field| field.n_components) {
+            Some(n) if n == mesh.space_dimension() || n == 3 => CoefficientShape::Vector,
+            Some(6 | 9) => CoefficientShape::Tensor,
+            _ => CoefficientShape::Scalar,
+        },
+        _ => CoefficientShape::Scalar,
+    }
+}
+
+/// Returns the formulas of flux and source, and of the capacity or the content in its place.
 pub(super) fn terms(equation: &EquationSection) -> (Formulas, Formulas, Formulas) {
     let source = Some(&equation.source).filter(|source| source.one() != Some(&Given::Number(0.0)));
     let flux = equation.flux.as_ref().map_or(Formulas::None, fluxes);
-    (flux, formulas(source), formulas(equation.capacity.as_ref()))
+    (flux, formulas(source), formulas(equation.capacity.as_ref().or(equation.enthalpy.as_ref())))
 }
 
 fn fluxes(flux: &OfUnknowns<String>) -> Formulas {
@@ -204,9 +259,12 @@ fn formula(value: &Given) -> Option<String> {
     }
 }
 
-/// Sets the constants of a form.
-fn constants(case: &Case, problem: &mut FormProblem<'_>) -> Result<(), CaseError> {
+/// Sets the constants, which equations of the library get for their conditions.
+fn constants(case: &Case, problem: &mut FormProblem<'_>, mesh: &Mesh) -> Result<(), CaseError> {
     for (name, value) in &case.file.equation.constants {
+        if case.file.equation.kind != EquationKind::Form {
+            problem.add_coefficient(name, shape(value, mesh))?;
+        }
         match (value, problem.coefficient_shape(name)) {
             (Given::Components(entries), _) => problem.vector(name, &values(entries))?,
             (_, Some(CoefficientShape::Vector)) => problem.vector_field(name, &value.into())?,
@@ -240,17 +298,21 @@ fn elasticity(case: &Case, problem: &mut FormProblem<'_>) -> Result<(), CaseErro
     Ok(())
 }
 
-/// Sets the coefficients of convection and diffusion, or of diffusion with a capacity.
+/// Sets the coefficients of diffusion: with a reaction, convection or a capacity.
 fn diffusion(case: &Case, problem: &mut FormProblem<'_>) -> Result<(), CaseError> {
     let equation = &case.file.equation;
-    problem.tensor("sigma", &(&equation.sigma).into())?;
+    let [sigma, lambda] = case.conduction_and_reaction();
+    problem.tensor("sigma", &(&sigma).into())?;
     if let Some(velocity) = &equation.velocity {
         vector(problem, "velocity", velocity)?;
     }
     if let Some(capacity) = equation.capacity.as_ref().and_then(OfUnknowns::one) {
-        problem.scalar("capacity", &capacity.into())?;
+        match equation.kind {
+            EquationKind::Diffusion => problem.capacity(&capacity.into())?,
+            _ => problem.scalar("capacity", &capacity.into())?,
+        }
     }
-    problem.scalar("lambda", &(&equation.lambda).into())?;
+    problem.scalar("lambda", &(&lambda).into())?;
     Ok(problem.scalar("source", &equation.source().into())?)
 }
 
@@ -281,16 +343,16 @@ fn condition(
     section: &BoundarySection,
     path: &[Key],
 ) -> Result<(), CaseError> {
-    let (key, on) = section.place();
+    let on = section.region();
     if let Some(value) = &section.dirichlet {
         let of = |value: Option<&Given>, n: usize, path: &[Key]| match value {
             None => Ok(vec![None; n]),
             Some(value) => dirichlet(case, value, n, path),
         };
         let values = flattened(problem, value, &below(path, "dirichlet"), of)?;
-        let given = match key {
-            "nodes" => problem.dirichlet_at_nodes(on, &values),
-            _ => problem.dirichlet(on, &values),
+        let given = match &section.nodes {
+            Some(nodes) => problem.dirichlet_at_nodes(nodes, &values),
+            None => problem.dirichlet(on, &values),
         };
         return Ok(given?);
     }
@@ -299,6 +361,24 @@ fn condition(
     }
     if let Some(flux) = &section.flux {
         return Ok(problem.flux_on_boundary(on, fluxes(flux))?);
+    }
+    if let Some(floating) = section.floating.as_ref().filter(|_| section.floats()) {
+        let totals = match &section.total {
+            None => vec![0.0; problem.n_components()],
+            Some(total) => totals(case, problem, total, &below(path, "total"))?,
+        };
+        let floats = flattened(problem, floating, &below(path, "floating"), |floats, n, _| {
+            Ok(vec![floats.copied().unwrap_or(false); n])
+        })?;
+        if let (Some(OfUnknowns::Each(totals)), OfUnknowns::Each(floats)) = (&section.total, floating)
+            && let Some(name) = totals.keys().find(|name| floats.get(*name) != Some(&true))
+        {
+            let message = "is not floating here: give its total in a condition of its own";
+            return Err(case.wrong(&below(&below(path, "total"), name.as_str()), message));
+        }
+        let totals: Vec<Option<f64>> =
+            floats.into_iter().zip(totals).map(|(floats, total)| floats.then_some(total)).collect();
+        return Ok(problem.floating(on, &totals)?);
     }
     if let Some(total) = &section.total {
         let totals = totals(case, problem, total, &below(path, "total"))?;

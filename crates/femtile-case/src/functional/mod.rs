@@ -7,13 +7,13 @@ use std::collections::BTreeMap;
 use femtile_expression::{Expression, Shape};
 use femtile_fem::FemError;
 use femtile_solve::{
-    Component, Discretization, FormProblem, Key, Selected, Solution, SolveError, below, check_count,
+    Component, Discretization, FormProblem, Key, Region, Selected, Solution, SolveError, below, check_count,
     expression,
 };
 
 pub(crate) use line::{SampledLine, is_header_of_line};
 
-use crate::file::{Exact, FieldOfRun, Functional};
+use crate::file::{Exact, FieldOfRun, Functional, of_side};
 use crate::{Case, CaseError};
 use line::ReadyLine;
 
@@ -45,7 +45,11 @@ pub(crate) enum Kind {
     Mean,
     ValueAt([f64; 3]),
     ValuesAt(Vec<[f64; 3]>),
-    Flux(Vec<u32>),
+    /// Into the body, or out of the cells with a tag.
+    Flux {
+        facets: Vec<u32>,
+        from: Option<String>,
+    },
     ErrorL2(Expression),
     ErrorH1(Expression),
 }
@@ -62,24 +66,24 @@ pub(crate) struct Evaluated {
 pub(crate) trait Problem {
     /// Returns the unknowns by name, vectors with the number of their components; of one alone the name is u.
     fn unknowns(&self) -> Vec<(String, Option<usize>)>;
-    /// Returns the boundary facets of a region.
-    fn facets(&self, region: &str, path: &[Key]) -> Result<Selected, SolveError>;
+    /// Returns the facets of a region through which there is a flux.
+    fn facets(&self, region: Region, path: &[Key]) -> Result<Selected, SolveError>;
     /// Returns the first point outside the mesh as an error.
     fn check_points(&self, points: &[[f64; 3]]) -> Result<(), (usize, FemError)>;
     /// Returns whether any of `n` points of a line lies in the mesh.
     fn meets_line(&self, from: [f64; 3], to: [f64; 3], n: usize) -> Result<bool, FemError>;
 }
 
-/// Implements the trait with the unknowns of a function, and forwards to the methods of a type with the same names.
+/// Implements the trait with the unknowns and the facets of functions, and forwards to the methods of a type with the same names.
 macro_rules! problem {
-    ($type:ident, $unknowns:expr) => {
+    ($type:ident, $unknowns:expr, $facets:expr) => {
         impl Problem for $type<'_> {
             fn unknowns(&self) -> Vec<(String, Option<usize>)> {
                 $unknowns(self)
             }
 
-            fn facets(&self, region: &str, path: &[Key]) -> Result<Selected, SolveError> {
-                self.facets(region, path)
+            fn facets(&self, region: Region, path: &[Key]) -> Result<Selected, SolveError> {
+                $facets(self, region, path)
             }
 
             fn check_points(&self, points: &[[f64; 3]]) -> Result<(), (usize, FemError)> {
@@ -93,18 +97,29 @@ macro_rules! problem {
     };
 }
 
-problem!(Discretization, |own: &Discretization<'_>| {
-    let n = own.n_components();
-    vec![("u".to_owned(), (n > 1).then_some(n))]
-});
-problem!(FormProblem, |own: &FormProblem<'_>| {
-    let is_alone = own.unknowns().len() == 1;
-    let of = |(name, shape): (&str, Shape)| {
-        let n = (shape != Shape::Number && own.n_components() > 1).then(|| shape.n_entries());
-        (if is_alone { "u".to_owned() } else { name.to_owned() }, n)
-    };
-    own.unknowns().into_iter().map(of).collect()
-});
+problem!(
+    Discretization,
+    |own: &Discretization<'_>| {
+        let n = own.n_components();
+        vec![("u".to_owned(), (n > 1).then_some(n))]
+    },
+    |own: &Discretization<'_>, region: Region, path: &[Key]| own.facets(region, path)
+);
+problem!(
+    FormProblem,
+    |own: &FormProblem<'_>| {
+        let is_alone = own.unknowns().len() == 1;
+        let of = |(name, shape): (&str, Shape)| {
+            let n = (shape != Shape::Number && own.n_components() > 1).then(|| shape.n_entries());
+            (if is_alone { "u".to_owned() } else { name.to_owned() }, n)
+        };
+        own.unknowns().into_iter().map(of).collect()
+    },
+    |own: &FormProblem<'_>, region: Region, path: &[Key]| {
+        let facets = own.facets_of_flux(region, path)?;
+        Ok(Selected { facets, ..Selected::default() })
+    }
+);
 
 /// How results call a component.
 struct Called {
@@ -147,9 +162,9 @@ pub(crate) fn prepare(case: &Case, problem: &impl Problem) -> Result<Prepared, C
             prepared.lines.push(ReadyLine { of, names, ..line });
             continue;
         }
-        if let Functional::Flux { r#where: region, .. } = functional {
+        if let Functional::Flux { r#where: region, from, .. } = functional {
             let path = below(&path, "where");
-            let selected = problem.facets(region, &path)?;
+            let selected = problem.facets(of_side(region, from.as_deref()), &path)?;
             let line = case.line(&path).map_or_else(String::new, |line| format!("line {line}, "));
             let name = || format!("output.functionals[{i}] ({line}flux on \"{region}\")");
             prepared.warnings.extend(selected.warning(name));
@@ -188,8 +203,10 @@ fn kind(
             let point = point.as_deref().unwrap_or_default();
             Kind::ValueAt(in_space(case, point, &below(path, "point"))?)
         }
-        Functional::Flux { r#where: region, .. } => {
-            Kind::Flux(problem.facets(region, &below(path, "where"))?.facets)
+        Functional::Flux { r#where: region, from, .. } => {
+            let region = of_side(region, from.as_deref());
+            let facets = problem.facets(region, &below(path, "where"))?.facets;
+            Kind::Flux { facets, from: from.clone() }
         }
         Functional::ErrorL2 { exact: given, .. } => Kind::ErrorL2(exact(given)?),
         Functional::ErrorH1 { exact: given, .. } => Kind::ErrorH1(exact(given)?),
@@ -275,7 +292,7 @@ impl Prepared {
         let components: Vec<_> = (0..solution.n_components()).map(|k| solution.component(k)).collect();
         let numbers = self.numbers(&components, time)?;
         let lines = self.lines(&components, None)?;
-        let has_fluxes = self.numbers.iter().any(|ready| matches!(ready.kind, Kind::Flux(_)));
+        let has_fluxes = self.numbers.iter().any(|ready| matches!(ready.kind, Kind::Flux { .. }));
         Ok(Evaluated { numbers, lines, citations: has_fluxes.then_some("carey1985").into_iter().collect() })
     }
 
@@ -364,7 +381,8 @@ fn values(
         Kind::ValueAt(point) => u.value_at(*point)?,
         Kind::ErrorL2(exact) => u.error_l2(&at(exact, time))?,
         Kind::ErrorH1(exact) => u.error_h1(&at(exact, time))?,
-        Kind::Flux(facets) => {
+        // A side of facets is of forms alone.
+        Kind::Flux { facets, .. } => {
             let all = match fluxes {
                 Some(all) => all,
                 None => fluxes.insert(u.facet_fluxes()?),

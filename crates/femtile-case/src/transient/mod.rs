@@ -7,6 +7,7 @@ pub(crate) mod settings;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use femtile_device::cuda::Opening;
 use femtile_device::{Cpu, Cuda};
 use femtile_mesh::Mesh;
 use femtile_mesh::check::CheckReport;
@@ -22,7 +23,7 @@ use crate::functional::{Evaluated, Prepared, prepare};
 use crate::output::Results;
 use crate::series::Series;
 use crate::settings::begun_on;
-use crate::{Case, CaseError, Report, TimeReport, conditions, output, overlap, pieces};
+use crate::{Case, CaseError, Report, TimeReport, conditions, form, output, overlap, pieces};
 pub(crate) use placed::placed;
 use recorder::Recorder;
 
@@ -30,10 +31,14 @@ use recorder::Recorder;
 pub(crate) fn run(
     cpu: &Cpu,
     case: &Case,
-    (config, opened): (&SolverConfig, Option<Cuda>),
+    (config, opening): (&SolverConfig, Option<Opening>),
     held: RankMesh,
     stages: &mut Stages<'_>,
 ) -> Result<Report, CaseError> {
+    if let Some(case) = case.on_mesh(&held) {
+        return form::run_after_mesh(cpu, &case, held, opening, stages);
+    }
+    let opened = opening.map(Opening::wait).transpose()?;
     let (mut mesh, checked) = match held {
         RankMesh::Part(part) => return on_parts(cpu, case, (config, opened), *part, stages),
         RankMesh::Whole(mesh, checked) => (*mesh, checked),
@@ -138,9 +143,10 @@ fn finish(
     warnings.extend_from_slice(shown.warnings());
     let Evaluated { numbers, lines, citations } = functionals.evaluate_at(shown, Some(outcome.time))?;
     let data = case.deliver(|| shown.data(&Fields::default()))?;
-    let animation = series.take_animation();
+    let (animation, frames) = (series.take_animation(), series.take_frames());
     let conditions = || conditions::on_mesh(case, shown.discretization(), &checked.boundary);
-    let exhibit = data.map(|data| Exhibit { data, animation, equation: None, conditions: conditions() });
+    let exhibit =
+        data.map(|data| Exhibit { data, animation, frames, equation: None, conditions: conditions() });
     let (files, missing) = series.finish()?;
     warnings.extend(missing);
     let mut report = report(case, checked, (&solution, &outcome), (numbers, warnings), stages)?;

@@ -7,7 +7,7 @@ use femtile_mesh::Mesh;
 use femtile_solve::{CheckpointInterval, MassMatrix, Poisson, TimeStepping, Transient};
 use femtile_time::implicit::{Checkpoint, Scheme, Steps, Tolerance};
 
-use crate::file::{Entry, OfUnknowns, TimeMethod, TimeSection, Value};
+use crate::file::{OfUnknowns, TimeMethod, TimeSection, Value};
 use crate::{Case, CaseError, restart};
 
 /// Returns the scheme of a case.
@@ -28,12 +28,7 @@ pub(super) fn transient<'m>(
     resumed: Option<Checkpoint>,
 ) -> Result<Transient<'m>, CaseError> {
     let equation = &case.file.equation;
-    let diffusion = equation.diffusion.clone().unwrap_or(Value::Number(1.0));
-    let lambda = match &equation.reaction {
-        None => Value::Number(0.0),
-        Some(Entry::Number(number)) => Value::Number(-number),
-        Some(Entry::Text(text)) => Value::Text(format!("-({text})")),
-    };
+    let [diffusion, lambda] = case.conduction_and_reaction();
     let problem = case.stated(begun, [&diffusion, &lambda])?;
     let capacity =
         equation.capacity.as_ref().and_then(OfUnknowns::one).cloned().unwrap_or(Value::Number(1.0));
@@ -93,7 +88,7 @@ fn steps(time: &TimeSection) -> Steps {
 /// Returns hashes of all that a checkpoint depends on: all of the case but its end, its output and the device.
 pub(crate) fn fingerprint(case: &Case, mesh: &Mesh) -> [u8; 32] {
     let (file, solver) = (&case.file, &case.file.solver);
-    let conditions = (&file.boundary, &file.source);
+    let conditions = (&file.boundary, &file.source, &file.periodic, &file.tie, &file.interface);
     let problem = (&file.unknown, &file.equation, conditions, &file.space, &file.region);
     let in_time = file.time.as_ref().map(|time| {
         let tolerances = (time.tolerance, time.absolute_tolerance);

@@ -250,12 +250,6 @@ fn what_is_no_half_section_is_refused() {
         ),
         (
             "[unknown]\nu = {}\n[equation]\nkind = \"form\"\nenergy = \"grad(u).grad(u)/2\"\n",
-            "",
-            "space.axisymmetric",
-            "is for kind = \"convection-diffusion\" (of diffusion alone",
-        ),
-        (
-            "[unknown]\nu = {}\n[equation]\nkind = \"form\"\nenergy = \"grad(u).grad(u)/2\"\n",
             "[equation]\nkind = \"elasticity\"\nyoung = 1\npoisson = 0.3\nplane = \"strain\"\n",
             "equation.plane",
             "has stress and strain around its axis",

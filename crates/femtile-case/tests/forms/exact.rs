@@ -4,7 +4,7 @@ use std::path::Path;
 
 use femtile_case::{Case, CaseError, Convergence, Silent, Verdict, verify_exact};
 
-fn try_verify(text: &str, exact: &[&str], n_levels: u32) -> Result<Convergence, CaseError> {
+pub fn try_verify(text: &str, exact: &[&str], n_levels: u32) -> Result<Convergence, CaseError> {
     let case = Case::parse(Path::new("case.toml"), text.into())?;
     let exact: Vec<String> = exact.iter().map(|text| (*text).to_owned()).collect();
     verify_exact(&case, &exact, n_levels, &mut Silent)

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use femtile_case::file::{CaseFile, Entry, OfUnknowns};
 use femtile_case::{Case, Report, Silent, run, verify};
 
 use crate::stop_at::StopAt;
@@ -209,7 +210,10 @@ fn an_interrupted_run_goes_on_to_the_same_bits() {
          source = \"[1 - u[0]^2*u[1], u[0]^2*u[1] - u[1]]\"\ncapacity = 1\ninitial = [\"1 + x\", \"y\"]\n";
     let linear = "[unknown]\nu = {}\n[equation]\nkind = \"form\"\nflux = \"(1 + t)*grad(u)\"\nsource = 1\ncapacity = 1\n\
          [[boundary]]\nwhere = \"xmin\"\ndirichlet = \"t\"\n";
-    for (equation, solver) in [(nonlinear, "preconditioner = \"amg\""), (nonlinear, ""), (linear, "")] {
+    let content = nonlinear.replace("capacity = 1", "enthalpy = \"[u[0] + u[0]^3, 2*u[1]]\"");
+    for (equation, solver) in
+        [(nonlinear, "preconditioner = \"amg\""), (nonlinear, ""), (linear, ""), (content.as_str(), "")]
+    {
         for steps in ["steps = 20", "tolerance = 1e-3"] {
             let time = format!("end = 1\n{steps}\ntraces = {{ every = 0.25 }}\ncheckpoint = {{ steps = 6 }}");
             let mean = "{ name = \"mean\", kind = \"mean\" }";
@@ -223,6 +227,34 @@ fn an_interrupted_run_goes_on_to_the_same_bits() {
             assert_eq!(second.functionals, report.functionals, "{solver}, {steps}");
             assert_eq!(second.files, report.files, "{steps}");
         }
+    }
+}
+
+#[test]
+fn checkpoints_of_other_sides_and_interfaces_are_refused() {
+    let form =
+        "[unknown]\nu = {}\n[equation]\nkind = \"form\"\nflux = \"grad(u)\"\ncapacity = 1\ninitial = \"x\"\n";
+    let sides = "[[periodic]]\nfrom = \"ymin\"\nto = \"ymax\"\njump = 1\n";
+    let halves = "[[region]]\nname = \"left\"\nwhere = \"x < 0.5\"\n[[region]]\nname = \"right\"\nwhere = \"x >= 0.5\"\n\
+                  [[interface]]\nbetween = [\"left\", \"right\"]\nconductance = 1\n";
+    type Change = fn(&mut CaseFile);
+    let changes: [(&str, Change); 3] = [
+        (sides, |file| file.periodic[0].jump = None),
+        (sides, |file| file.periodic.clear()),
+        (halves, |file| file.interface[0].conductance = Some(OfUnknowns::One(Entry::Number(2.0)))),
+    ];
+    for (conditions, change) in changes {
+        let time = "end = 1\nsteps = 20\ncheckpoint = { steps = 6 }";
+        let text = on(SQUARE, 1, &format!("{form}{conditions}"), time, "");
+        let folder = tempfile::tempdir().unwrap();
+        let mut case = case(folder.path(), &text);
+        run(&case, &mut StopAt::new(0.4)).unwrap();
+        case.file.time.as_mut().unwrap().restart = true;
+        let mut other = case.clone();
+        change(&mut other.file);
+        let error = run(&other, &mut Silent).unwrap_err().to_string();
+        assert!(error.contains("another equation, boundary or space"), "{error}");
+        assert_eq!(run(&case, &mut Silent).unwrap().time.unwrap().stop, "finished");
     }
 }
 

@@ -5,19 +5,26 @@ mod convection;
 mod elasticity;
 mod exact;
 mod in_time;
+mod inside;
+mod interface;
+mod materials;
 mod modes;
 mod own;
 mod page;
 mod published;
+mod radiation;
 mod ranks;
 mod refusals;
+mod route;
 mod scikit_fem;
 mod several;
+mod sides;
 mod simplices;
 mod stabilised;
 mod stefan;
 #[path = "../shared/stop_at.rs"]
 mod stop_at;
+mod surfaces;
 mod totals;
 
 use std::path::Path;

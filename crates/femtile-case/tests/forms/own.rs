@@ -160,12 +160,12 @@ fn mistakes_are_named_with_their_place() {
         (
             "kind = \"form\"\n",
             "kind = \"form\"\nyoung = 3\n",
-            "equation.young: belongs to other equations; form has `constants`, `define`, `energy`, `flux`, `source`, `capacity`, `initial` and `stabilise`",
+            "equation.young: belongs to other equations; form has `constants`, `define`, `energy`, `flux`, `source`, `capacity`, `enthalpy`, `initial` and `stabilise`",
         ),
         (
             "flux = \"-normal\"",
             "traction = [1, 0]",
-            "boundary[1].traction: form has `dirichlet`, `flux` and `total`",
+            "boundary[1].traction: form has `dirichlet`, `flux`, `total` and `floating`",
         ),
         ("kind = \"form\"", "kind = \"elasticity\"", "unknown: belongs to `kind = \"form\"`"),
         (

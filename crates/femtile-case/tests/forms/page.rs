@@ -6,14 +6,19 @@ use femtile_case::{Case, Silent, run};
 
 /// The section with the equation on the page of a case.
 fn section(path: &Path, text: &str) -> String {
+    let page = page(path, text);
+    let (_, section) = page.split_once("<section id=\"equation\"").expect("a section with the equation");
+    section.split_once("</section>").unwrap().0.to_owned()
+}
+
+/// The page of a case.
+fn page(path: &Path, text: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
     let mut case = Case::parse(path, text.into()).unwrap();
     case.file.output.directory = folder.path().join("out");
     case.file.output.report = true;
     run(&case, &mut Silent).unwrap();
-    let page = std::fs::read_to_string(folder.path().join("out/report.html")).unwrap();
-    let (_, section) = page.split_once("<section id=\"equation\"").expect("a section with the equation");
-    section.split_once("</section>").unwrap().0.to_owned()
+    std::fs::read_to_string(folder.path().join("out/report.html")).unwrap()
 }
 
 /// The section of an example, with something else in place of a part of its text.
@@ -139,4 +144,13 @@ fn pages_of_modes_show_the_eigenvalue_problem() {
             assert!(!page.contains(word), "{word}: {page}");
         }
     }
+}
+
+#[test]
+fn interfaces_and_sources_are_among_the_conditions() {
+    let text = "[mesh]\ngenerate = { kind = \"square\", cells = [4, 4] }\n[[region]]\nname = \"a\"\nwhere = \"x < 0.5\"\n\
+                [[region]]\nname = \"b\"\nwhere = \"x > 0.5\"\n[equation]\nlambda = 1\n[[interface]]\nbetween = [\"a\", \"b\"]\nconductance = \"1 + u^2\"\n\
+                [[source]]\npoint = [0.3, 0.6]\ntotal = 2\n[solver]\ndevice = \"cpu\"\n";
+    let page = page(Path::new("case.toml"), text);
+    check(&page, &["between a and b", "interface", "conductance 1 + u^2", "point [0.3,0.6]", "total 2.0"]);
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::solve;
+use crate::{refusal, solve};
 
 /// Ice at the melting point 0, heated to 1 at its end: the functionals at t = 1. Latent heat, conductivity and capacity are 1; the
 /// latent heat is taken up around the temperature m.
@@ -33,4 +33,53 @@ fn the_front_of_melting_ice_approaches_that_of_neumann_with_the_range_of_melting
             "{name}: {coarse} {fine}"
         );
     }
+}
+
+/// Heat that enters a material with the content u + u³/3 + tanh(3u), in large steps.
+fn warmed(method: &str, content: &str) -> String {
+    format!(
+        "[mesh]\ngenerate = {{ kind = \"square\", cells = [8, 2], upper = [2, 0.5] }}\n[space]\ndegree = 2\n[unknown]\nu = {{}}\nheld = {{}}\n\
+         [equation]\nkind = \"form\"\ndefine = \"heat = u + u^3/3 + tanh(3*u)\"\n{content}\n\
+         flux = {{ u = \"(1 + u^2)*grad(u)\" }}\nsource = {{ u = \"0.3\", held = \"heat - held\" }}\ninitial = {{ u = \"x - 1\" }}\n\
+         [[boundary]]\nwhere = \"xmin\"\nflux = {{ u = \"1\" }}\n[time]\nmethod = \"{method}\"\nend = 2\nsteps = 4\n\
+         [output]\nplot = false\nvtu = false\nfunctionals = [{{ name = \"integral\", kind = \"integral\" }}]\n\
+         [solver]\ndevice = \"cpu\"\ntolerance = 1e-12\nnonlinear_tolerance = 1e-12\n"
+    )
+}
+
+#[test]
+fn a_content_changes_by_what_flows_in_for_any_length_of_steps() {
+    // The content at the start is odd around x = 1; 0.3 enters over the area 1 and 1 over the height 0.5, for a time of 2.
+    let of =
+        |method: &str, content: &str| solve(&warmed(method, content)).functionals["integral[held]"] - 1.6;
+    for method in ["bdf2", "sdirk2", "implicit-euler"] {
+        let found = of(method, "enthalpy = { u = \"heat\" }");
+        assert!(found.abs() < 1e-9, "{method}: {found}");
+        let with_capacity = of(method, "capacity = { u = \"1 + u^2 + 3*(1 - tanh(3*u)^2)\" }");
+        assert!(with_capacity.abs() > 1e-4, "{method}: {with_capacity}");
+    }
+    let (key, message) = refusal(&warmed("crank-nicolson", "enthalpy = { u = \"heat\" }"));
+    assert!(key == "time.method" && message.contains("components without a rate"), "{key}: {message}");
+}
+
+#[test]
+fn a_content_is_refused_where_it_has_no_meaning() {
+    let good = warmed("bdf2", "enthalpy = { u = \"heat\" }");
+    for (from, to, key, expected) in [
+        ("{ u = \"heat\" }", "{ v = \"heat\" }", "equation.enthalpy.v", "there is no unknown"),
+        ("{ u = \"heat\" }", "{ u = \"t*heat\" }", "equation.enthalpy", "not on t"),
+        ("u = \"0.3\"", "u = \"0.3 - u_t\"", "equation.enthalpy", "leave the rate"),
+        ("u = {}", "u = { components = 2 }", "equation.enthalpy", "of a vector is an array"),
+        ("enthalpy", "capacity = { u = 1 }\nenthalpy", "equation.enthalpy", "leave one of them out"),
+        ("[time]\nmethod = \"bdf2\"\nend = 2\nsteps = 4\n", "", "equation.enthalpy", "give a [time] section"),
+    ] {
+        let (found, message) = refusal(&good.replace(from, to));
+        assert!(found == key && message.contains(expected), "{to}: {found}: {message}");
+    }
+    let other = "[mesh]\ngenerate = { kind = \"square\", cells = [2, 2] }\n[equation]\nenthalpy = \"u\"\n[[boundary]]\nwhere = \"all\"\ndirichlet = 0\n";
+    let (key, message) = refusal(other);
+    assert!(
+        key == "equation.enthalpy" && message.contains("belongs to `kind = \"form\"`"),
+        "{key}: {message}"
+    );
 }

@@ -187,13 +187,13 @@ fn totals_without_meaning_are_refused_with_their_place() {
             "total = 3",
             "total = 3\nflux = \"1\"",
             "boundary[1]",
-            "exactly one of `dirichlet`, `flux` and `total`",
+            "exactly one of `dirichlet`, `flux`, `total` and `floating`",
         ),
         (
             "total = 3",
             "total = 3\ndirichlet = 1",
             "boundary[1]",
-            "exactly one of `dirichlet`, `flux` and `total`",
+            "exactly one of `dirichlet`, `flux`, `total` and `floating`",
         ),
         ("total = 3", "total = [3, 4]", "boundary[1].total", "2"),
         (
@@ -214,9 +214,4 @@ fn totals_without_meaning_are_refused_with_their_place() {
         .replace("where = \"xmin\"", "where = \"xmax\"");
     let (key, message) = refusal(&axis);
     assert!(key == "boundary[1].total" && message.contains("has none: it is the axis"), "{key}: {message}");
-    let others = "[mesh]\ngenerate = { kind = \"square\", cells = [2, 2] }\n[[boundary]]\nwhere = \"all\"\ndirichlet = 0\n";
-    let (key, message) = refusal(&format!("{others}[[source]]\npoint = [0.5, 0.5]\ntotal = 1\n"));
-    assert!(key == "source" && message.contains("sources at points belong to kind ="), "{key}: {message}");
-    let (key, message) = refusal(&others.replace("dirichlet = 0", "total = 1"));
-    assert!(key == "boundary[0].total" && message.contains("`neumann`"), "{key}: {message}");
 }

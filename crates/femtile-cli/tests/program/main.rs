@@ -18,5 +18,6 @@ mod process;
 mod profile;
 mod simd;
 mod solve_matrix;
+mod study;
 mod tridiagonal;
 mod tridiagonal_forms;

@@ -16,6 +16,7 @@ pub mod cg_solver;
 pub mod cg_variants;
 pub mod csr;
 pub mod degree_transfer;
+pub mod eigen;
 pub mod ell_warp;
 pub mod formats;
 pub mod forms;
@@ -108,6 +109,7 @@ macro_rules! linear_algebra {
     ($devices:path, $scope:expr) => {
         $crate::checks! { $devices, $scope;
             vector: vector_kernels_agree_with_the_reference, vectors_of_different_length_are_refused;
+            eigen: products_of_sets_of_vectors_agree_with_plain_loops, sets_that_do_not_fit_are_refused;
             csr: csr_products_agree_with_the_reference, matrices_of_one_pattern_are_combined, jacobi_divides_by_the_diagonal,
                 jacobi_names_the_row_whose_diagonal_is_not_positive;
             cg: cg_agrees_with_the_reference, flexible_cg_is_cg_where_nothing_changes, a_zero_right_side_gives_zero_at_once, a_good_start_ends_at_once,

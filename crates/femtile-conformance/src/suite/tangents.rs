@@ -230,6 +230,12 @@ pub fn iterations_on_tangents_are_those_of_the_processor(device: &Cuda, _: &Scop
     assert!(error < 1e-9, "the residual is {error:e}");
 }
 
+/// Returns a mesh of the plane bent to a surface in space.
+fn in_space(mesh: Mesh) -> Mesh {
+    let mesh = deformed(mesh, |[x, y, _]| [x, y + 0.2 * x * x, 0.5 * x * y - 0.3 * y]);
+    Mesh { is_surface: true, ..mesh }
+}
+
 /// Calls a function with forms on all elements, with facets, at random states.
 fn for_forms(scope: &Scope, check: &mut dyn FnMut(&CpuOperator<'_>, &State<'_>, &str)) {
     let kuhn = |cells| box_mesh(&BoxConfig { cells, split: BoxSplit::Kuhn, ..BoxConfig::default() }).unwrap();
@@ -240,14 +246,16 @@ fn for_forms(scope: &Scope, check: &mut dyn FnMut(&CpuOperator<'_>, &State<'_>, 
         (deformed(rectangle([3, 2]), bend), 5),
         (deformed(kuhn([2, 2, 1]), bend), 3),
         (deformed(five([2, 2, 2]), bend), 1),
-        (deformed(square, bend), 4),
+        (deformed(square.clone(), bend), 4),
+        (in_space(rectangle([3, 2])), 3),
+        (in_space(square), 3),
     ];
     for (mesh, most) in &meshes {
         for degree in 1..=if scope.has_every_kind { *most } else { (*most).min(2) } {
             let boundary = boundary_facets(mesh);
             let facets: Vec<u32> = (0..boundary.len() as u32).step_by(2).collect();
             let space = Space::new(mesh, degree).unwrap();
-            let d = mesh.dimension();
+            let d = mesh.space_dimension();
             let forms = [
                 ("elasticity", elasticity(d, false, &facets)),
                 ("elasticity by points", elasticity(d, true, &facets)),

@@ -186,6 +186,10 @@ fn complaint(name: &str, change: impl Fn(&str, &str) -> String + Send + Sync + '
             suite::amg::cycles_agree_with_the_reference(&device, &scope);
             return;
         }
+        if name == "eigen.cu" {
+            suite::eigen::products_of_sets_of_vectors_agree_with_plain_loops(&device, &scope);
+            return;
+        }
         if name == "amg_nodes.cu" {
             suite::amg_nodes::levels_of_nodes_are_what_they_are_defined_to_be(&device, &scope);
             return;

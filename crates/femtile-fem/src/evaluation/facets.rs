@@ -125,7 +125,7 @@ impl<'a> FacetEvaluation<'a> {
         let mesh = self.space.mesh();
         let nodes = nodes::<N>(mesh, position);
         let corners = nodes.map(|node| mesh.points[node as usize]);
-        let jacobian = jacobian(&corners);
+        let (jacobian, n_axes) = (jacobian(mesh, &corners), mesh.space_dimension());
         let determinant = determinant(&jacobian);
         if determinant == 0.0 || determinant.is_nan() {
             return own.mapping.of_cell(position, &mut found.map);
@@ -138,7 +138,7 @@ impl<'a> FacetEvaluation<'a> {
         found.points.clear();
         found.points.extend_with(self.space.cell(position) as u32, |i| {
             let along = move |at: &[f64; 3]| (0..N - 1).map(|axis| jacobian[i][axis] * at[axis]).sum::<f64>();
-            own.points.iter().map(move |at| corners[0][i] + if i < N - 1 { along(at) } else { 0.0 })
+            own.points.iter().map(move |at| corners[0][i] + if i < n_axes { along(at) } else { 0.0 })
         });
         let back = inverse(&jacobian);
         found.inverses.clear();

@@ -2,7 +2,7 @@
 
 use femtile_device::parallel;
 use femtile_mesh::Mesh;
-use femtile_space::geometry::{determinant, inverse};
+use femtile_space::geometry::{determinant, inverse, set_normal};
 use femtile_space::{ReferenceRule, Space, Tabulation};
 
 use super::{CELLS, CellPoints, Found, Samples, Wanted, dot};
@@ -31,7 +31,10 @@ impl<'a> SimplexBasis<'a> {
         let mut jacobian = IDENTITY;
         for axis in 0..d {
             let end = mesh.points[nodes[axis + 1] as usize];
-            (0..d).for_each(|i| jacobian[i][axis] = end[i] - origin[i]);
+            (0..mesh.space_dimension()).for_each(|i| jacobian[i][axis] = end[i] - origin[i]);
+        }
+        if mesh.is_surface {
+            set_normal(&mut jacobian);
         }
         let volume = determinant(&jacobian).abs();
         points.cell = cell as u32;
@@ -61,7 +64,7 @@ impl<'a> SimplexBasis<'a> {
             let own = i * n_q..(i + 1) * n_q;
             let nodes = nodes::<N>(mesh, cell);
             let corners = nodes.map(|node| mesh.points[node as usize]);
-            let jacobian = jacobian(&corners);
+            let jacobian = jacobian(mesh, &corners);
             let volume = determinant(&jacobian).abs();
             let own_weights = weights[own.clone()].iter_mut().zip(&self.rule.weights);
             own_weights.for_each(|(to, weight)| *to = weight * volume);
@@ -110,7 +113,7 @@ impl<'a> SimplexBasis<'a> {
                 for (own, weight) in samples.gradients[own].iter().zip(weights) {
                     (0..3).for_each(|a| flux[a] += weight * own[a]);
                 }
-                let back = inverse(&jacobian(&nodes.map(|node| mesh.points[node as usize])));
+                let back = inverse(&jacobian(mesh, &nodes.map(|node| mesh.points[node as usize])));
                 for (axis, row) in back[..N - 1].iter().enumerate() {
                     let along = dot(*row, flux);
                     sums[axis + 1] += along;
@@ -227,11 +230,15 @@ fn at<const N: usize>(shapes: &[f64; N], values: [f64; N]) -> f64 {
     (0..N).map(|i| shapes[i] * values[i]).sum()
 }
 
-/// Returns the Jacobian of a simplex with N corners; in two dimensions the third axis is the identity.
-pub(super) fn jacobian<const N: usize>(corners: &[[f64; 3]; N]) -> [[f64; 3]; 3] {
+/// Returns the Jacobian of a simplex of a mesh with N corners; in the plane the third axis is the identity, on a surface the normal.
+pub(super) fn jacobian<const N: usize>(mesh: &Mesh, corners: &[[f64; 3]; N]) -> [[f64; 3]; 3] {
     let mut jacobian = IDENTITY;
     for axis in 1..N {
-        (0..N - 1).for_each(|i| jacobian[i][axis - 1] = corners[axis][i] - corners[0][i]);
+        let n_axes = if mesh.is_surface { 3 } else { N - 1 };
+        (0..n_axes).for_each(|i| jacobian[i][axis - 1] = corners[axis][i] - corners[0][i]);
+    }
+    if mesh.is_surface {
+        set_normal(&mut jacobian);
     }
     jacobian
 }

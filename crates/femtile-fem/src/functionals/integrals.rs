@@ -97,18 +97,21 @@ pub fn error_l2(space: &Space<'_>, u: &[f64], exact: &Expression) -> Result<f64,
 }
 
 /// Returns the seminorm $\|\nabla u - \nabla u_\text{exact}\|_{L^2}$, with exact derivatives, by the rule of
-/// [`error_l2`].
+/// [`error_l2`]; on a surface that of the gradients within it.
 ///
 /// # Errors
 /// Errors of [`integral`], and [`femtile_form::FormError::NotFinite`] if the gradient of the exact solution is not finite at some
 /// point.
 pub fn error_h1(space: &Space<'_>, u: &[f64], exact: &Expression) -> Result<f64, FemError> {
     check_length(u, space.n_dofs())?;
-    let axes = &[Variable::X, Variable::Y, Variable::Z][..space.mesh().dimension()];
+    let axes = &[Variable::X, Variable::Y, Variable::Z][..space.mesh().space_dimension()];
     let parts: Vec<Coefficient> =
         axes.iter().map(|&axis| Coefficient::Expression(exact.derivative(axis))).collect();
     let parts = parts.iter().map(|part| Compiled::scalar("gradient of exact", part, space.mesh()));
     let parts = parts.collect::<Result<Vec<_>, _>>()?;
+    if space.mesh().is_surface {
+        return error_h1_within(space, u, &parts);
+    }
     let revolved = space.is_axisymmetric();
     let wanted = Wanted { u, gradients: true, points: true, revolved, ..Wanted::default() };
     let square = Evaluation::new(space, error_rule(space)).sum(wanted, |found| {
@@ -120,6 +123,29 @@ pub fn error_h1(space: &Space<'_>, u: &[f64], exact: &Expression) -> Result<f64,
         Ok(sum)
     })?;
     Ok(square.sqrt())
+}
+
+/// Returns $\|\nabla u - P g\|_{L^2}$ on a surface, where P takes from the vectors g their part along the normal.
+fn error_h1_within(space: &Space<'_>, u: &[f64], g: &[Compiled<'_>]) -> Result<f64, FemError> {
+    let evaluation = Evaluation::new(space, error_rule(space));
+    let squares = evaluation.map(|found, points| {
+        let mut vectors = vec![[0.0; 3]; points.weights.len()];
+        for (axis, part) in g.iter().enumerate() {
+            points.eval(found, part)?;
+            vectors.iter_mut().zip(&found.given).for_each(|(vector, part)| vector[axis] = *part);
+        }
+        evaluation.gradients(found, points, u);
+        let mut square = 0.0;
+        for (q, vector) in vectors.iter().enumerate() {
+            // Triangles have one Jacobian, whose third column is the normal.
+            let jacobian = points.map.jacobians[q.min(points.map.jacobians.len() - 1)];
+            let gap = [0, 1, 2].map(|i| found.gradients[q][i] - vector[i]);
+            let across: f64 = (0..3).map(|i| gap[i] * jacobian[i][2]).sum();
+            square += points.weights[q] * (gap.iter().map(|gap| gap * gap).sum::<f64>() - across * across);
+        }
+        Ok(square)
+    })?;
+    Ok(squares.iter().sum::<f64>().max(0.0).sqrt())
 }
 
 /// Returns the degree of the rule on simplices for products of degree `exact` with coefficients: exact for coefficients that

@@ -2,19 +2,17 @@ use std::ops::Range;
 
 use femtile_device::{Buffer, Cpu, parallel};
 
-use super::kernels::length;
+use super::kernels::{common_length, length};
 use super::{BlockKernels, Dense};
+use crate::LinalgError;
 use crate::vector::cpu::map_blocks_of;
-use crate::vector::sum::{BLOCK, block_dot, n_blocks, pieces};
-use crate::{LinalgError, need};
+use crate::vector::sum::{BLOCK, n_blocks, pieces};
 
 type Vector = Buffer<f64, Cpu>;
 
 impl BlockKernels for Cpu {
     fn gram(&self, x: &[&Vector], y: &[&Vector]) -> Result<Dense, LinalgError> {
-        let n = x.first().map_or(0, |x| x.len());
-        x.iter().try_for_each(|x| need("x", n, x.len()))?;
-        y.iter().try_for_each(|y| need("y", n, y.len()))?;
+        let n = common_length(x, y)?;
         let [x, y] = [x, y].map(|vectors| vectors.iter().map(|v| v.as_slice()).collect::<Vec<_>>());
         let of_block = |block: usize| {
             let rows = block * BLOCK..((block + 1) * BLOCK).min(n);
@@ -54,19 +52,76 @@ impl BlockKernels for Cpu {
     }
 }
 
+/// Lanes of a sum.
+const LANES: usize = 8;
+
 /// The products of all pairs over one block. Each piece stays in the nearest caches meanwhile.
 #[inline(always)]
 fn gram_of(x: &[&[f64]], y: &[&[f64]], rows: Range<usize>) -> Vec<f64> {
     let mut sums = vec![0.0; x.len() * y.len()];
     for piece in pieces(rows.len()) {
         let place = rows.start + piece.start..rows.start + piece.end;
-        for (x, sums) in x.iter().zip(sums.chunks_exact_mut(y.len().max(1))) {
-            for (y, sum) in y.iter().zip(sums) {
-                *sum += block_dot(&x[place.clone()], &y[place.clone()]);
-            }
+        let mut i = 0;
+        while i + 2 <= x.len() {
+            add_rows([i, i + 1], x, y, &place, &mut sums);
+            i += 2;
+        }
+        if i < x.len() {
+            add_rows([i], x, y, &place, &mut sums);
         }
     }
     sums
+}
+
+/// Adds the products of some vectors of X with all of Y.
+#[inline(always)]
+fn add_rows<const I: usize>(
+    own: [usize; I],
+    x: &[&[f64]],
+    y: &[&[f64]],
+    place: &Range<usize>,
+    sums: &mut [f64],
+) {
+    let x = own.map(|i| &x[i][place.clone()]);
+    let mut add = |i: usize, j: usize, sum: f64| sums[own[i] * y.len() + j] += sum;
+    let mut j = 0;
+    while j + 4 <= y.len() {
+        let products = products_of(x, [0, 1, 2, 3].map(|k| &y[j + k][place.clone()]));
+        (0..I).for_each(|i| (0..4).for_each(|k| add(i, j + k, products[i][k])));
+        j += 4;
+    }
+    for (j, y) in y.iter().enumerate().skip(j) {
+        let products = products_of(x, [&y[place.clone()]]);
+        (0..I).for_each(|i| add(i, j, products[i][0]));
+    }
+}
+
+/// The products of the pairs of two sets. Row k belongs to lane k mod [`LANES`]; lanes are added in pairs.
+#[inline(always)]
+fn products_of<const I: usize, const J: usize>(x: [&[f64]; I], y: [&[f64]; J]) -> [[f64; J]; I] {
+    let mut sums = [[[0.0; LANES]; J]; I];
+    let (of_x, of_y) = (x.map(|x| x.as_chunks::<LANES>()), y.map(|y| y.as_chunks::<LANES>()));
+    let n = of_x[0].0.len();
+    let (chunks_x, chunks_y) = (of_x.map(|x| &x.0[..n]), of_y.map(|y| &y.0[..n]));
+    for chunk in 0..n {
+        let b = chunks_y.map(|y| y[chunk]);
+        for (sums, x) in sums.iter_mut().zip(&chunks_x) {
+            let a = x[chunk];
+            for (sum, b) in sums.iter_mut().zip(&b) {
+                // Whole arrays, so that the compiler keeps them in vector registers.
+                *sum = std::array::from_fn(|lane| sum[lane] + a[lane] * b[lane]);
+            }
+        }
+    }
+    let add = |i: usize, j: usize| {
+        let mut lanes = sums[i][j];
+        for (lane, (x, y)) in of_x[i].1.iter().zip(of_y[j].1).enumerate() {
+            lanes[lane] += x * y;
+        }
+        let [a, b, c, d, e, f, g, h] = lanes;
+        ((a + b) + (c + d)) + ((e + f) + (g + h))
+    };
+    std::array::from_fn(|i| std::array::from_fn(|j| add(i, j)))
 }
 
 /// The combinations of one block, whose parts of `y` are zero.

@@ -1,4 +1,4 @@
-use femtile_device::{Buffer, Cuda, Reference};
+use femtile_device::{Buffer, Reference};
 
 use super::Dense;
 use crate::LinalgError;
@@ -41,12 +41,21 @@ pub trait BlockKernels: VectorKernels<f64> {
 }
 
 impl BlockKernels for Reference {}
-impl BlockKernels for Cuda {}
+
+/// Returns the length of the vectors of two sets.
+pub(super) fn common_length<D: VectorKernels<f64>>(
+    x: &[&Buffer<f64, D>],
+    y: &[&Buffer<f64, D>],
+) -> Result<usize, LinalgError> {
+    let n = x.first().or(y.first()).map_or(0, |x| x.len());
+    x.iter().try_for_each(|x| crate::need("x", n, x.len()))?;
+    y.iter().try_for_each(|y| crate::need("y", n, y.len()))?;
+    Ok(n)
+}
 
 /// Returns the length of the vectors of a product $X C$.
 pub(super) fn length<D: VectorKernels<f64>>(x: &[&Buffer<f64, D>], c: &Dense) -> Result<usize, LinalgError> {
-    let n = x.first().map_or(0, |x| x.len());
-    x.iter().try_for_each(|x| crate::need("x", n, x.len()))?;
+    let n = common_length(x, &[])?;
     if c.n_columns() > 0 {
         crate::need("c", x.len(), c.n_rows())?;
     }

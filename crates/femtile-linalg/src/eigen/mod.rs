@@ -4,6 +4,8 @@
 //! eigenvalue problems are solved on the host ([`symmetric_eigen`]).
 
 mod cpu;
+#[allow(unsafe_code)]
+pub(crate) mod cuda;
 mod dense;
 mod kernels;
 mod lobpcg;

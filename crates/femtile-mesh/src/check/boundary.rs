@@ -2,7 +2,7 @@ use femtile_device::parallel;
 
 use super::half_facets::{FacetVisitor, HalfFacet, visit_facets};
 use crate::interrupt::Interrupt;
-use crate::{CellKind, Mesh, MeshError};
+use crate::{CellKind, CellSide, Mesh, MeshError};
 
 /// The facets that belong to one cell only: the boundary of the mesh.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -33,6 +33,16 @@ impl BoundaryFacets {
     pub fn facet(&self, facet: usize) -> &[u32] {
         let n = self.nodes.len() / self.cells.len().max(1);
         &self.nodes[facet * n..(facet + 1) * n]
+    }
+
+    /// Appends a facet of a cell of the mesh.
+    ///
+    /// # Panics
+    /// When there is no such cell or facet.
+    pub fn push(&mut self, mesh: &Mesh, side: CellSide) {
+        self.nodes.extend(mesh.side(side));
+        self.cells.push(side.cell);
+        self.local.push(side.local);
     }
 
     /// Fails unless each is a facet of a cell of the mesh, with its nodes; does not search for facets that are left out.

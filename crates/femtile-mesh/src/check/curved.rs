@@ -11,25 +11,25 @@ use crate::tensor::{apply, evenly_spaced};
 use crate::{CellKind, Curved, Mesh};
 
 /// Values and slopes of the shapes at the points of a rule, and its weights.
-struct Rule {
-    values: Table,
+pub(super) struct Rule {
+    pub values: Table,
     slopes: Table,
     weights: Vec<f64>,
 }
 
 impl Rule {
-    fn new(order: usize, points: &[f64], weights: Vec<f64>) -> Self {
+    pub fn new(order: usize, points: &[f64], weights: Vec<f64>) -> Self {
         let shapes = evenly_spaced(order);
         Self { values: shapes.values(points), slopes: shapes.slopes(points), weights }
     }
 
-    fn gauss(order: usize, n: usize) -> Self {
+    pub fn gauss(order: usize, n: usize) -> Self {
         let (points, weights) = gauss_legendre(n);
         Self::new(order, &points, weights)
     }
 
     /// Columns of the Jacobian at each point; the third is (0, 0, 1) in two dimensions.
-    fn jacobians(&self, dimension: usize, points: &[[f64; 3]]) -> Vec<[[f64; 3]; 3]> {
+    pub fn jacobians(&self, dimension: usize, points: &[[f64; 3]]) -> Vec<[[f64; 3]; 3]> {
         let along = |axis: usize| {
             let tables: Vec<&Table> =
                 (0..dimension).map(|d| if d == axis { &self.slopes } else { &self.values }).collect();
@@ -40,7 +40,7 @@ impl Rule {
         (0..columns[0].len()).map(|q| std::array::from_fn(|d| column(d, q))).collect()
     }
 
-    fn weight(&self, dimension: usize, point: usize) -> f64 {
+    pub fn weight(&self, dimension: usize, point: usize) -> f64 {
         let n = self.weights.len();
         (0..dimension).map(|d| self.weights[point / n.pow(d as u32) % n]).product()
     }

@@ -59,12 +59,15 @@ impl Shapes {
     }
 }
 
-/// Reorients negatively oriented cells and sums up the shapes of all.
+/// Reorients negatively oriented cells, of which a surface has none, and sums up the shapes of all.
 ///
 /// # Errors
 /// [`CheckError::Degenerate`] names the first cell whose measure is zero up to rounding, [`CheckError::Folded`] the
 /// first quadrilateral or hexahedron whose Jacobian changes its sign among its Gauss points; [`CheckError::Interrupted`].
 pub(super) fn orient(mesh: &mut Mesh, interrupt: Interrupt<'_>) -> Result<Shapes, CheckError> {
+    if mesh.is_surface {
+        return super::surface_cells::measure(mesh, interrupt);
+    }
     if let Some(shapes) = super::curved::orient(mesh, interrupt) {
         return shapes;
     }

@@ -18,6 +18,7 @@ mod overlap;
 mod report;
 mod sharing;
 mod surface;
+mod surface_cells;
 mod voids;
 
 use std::path::Path;
@@ -193,13 +194,17 @@ fn first_with_repeated_node<const N: usize>(cells: &[u32]) -> Option<usize> {
     })
 }
 
-/// Returns single gaps, which cause warnings, and faults of boundary facets that meet without being identical.
+/// Returns single gaps, which cause warnings, and faults of boundary facets that meet without being identical. Surfaces in space may
+/// meet in any way.
 fn overlaps(
     mesh: &Mesh,
     boundary: &BoundaryFacets,
     duplicates: &Duplicates,
     interrupt: Interrupt<'_>,
 ) -> (Vec<Void>, Vec<CheckError>) {
+    if mesh.is_surface {
+        return (Vec::new(), Vec::new());
+    }
     let representative = |node| nodes::representative(duplicates, node);
     let voids = voids::voids(mesh, boundary, &representative);
     let (lone, others): (Vec<Void>, Vec<Void>) = voids.into_iter().partition(|void| void.is_lone);

@@ -169,7 +169,9 @@ impl CheckReport {
         }
         if self.n_tagged_inside > 0 {
             let many = count(self.n_tagged_inside, "tagged facet");
-            warn(format!("{many} do not lie on the boundary; boundary conditions do not reach them"));
+            warn(format!(
+                "{many} do not lie on the boundary: conditions with their tag hold inside the body"
+            ));
         }
     }
 }

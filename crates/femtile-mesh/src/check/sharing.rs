@@ -1,4 +1,4 @@
-//! Facets shared by cells: at most two cells, on opposite sides, and no cell twice.
+//! Facets shared by cells: at most two cells, on opposite sides, and no cell twice. Edges of surfaces in space have any number of cells.
 
 use super::CheckError;
 use super::boundary::BoundaryFacets;
@@ -21,7 +21,7 @@ impl FacetVisitor for Sharing {
     fn visit<const K: usize>(&mut self, mesh: &Mesh, group: &[HalfFacet<K>]) {
         match group {
             [one] => self.unshared.push((one.cell, one.local())),
-            [one, other] if one.is_odd() != other.is_odd() => {}
+            [one, other] if one.is_odd() != other.is_odd() && !mesh.is_surface => {}
             _ => self.record_fault(mesh, group),
         }
     }
@@ -35,6 +35,8 @@ impl Sharing {
         let same = |pair: &&[u32]| sorted_nodes(mesh, pair[0]) == sorted_nodes(mesh, pair[1]);
         if let Some(pair) = cells.windows(2).filter(same).min() {
             keep_smaller(&mut self.duplicate, (pair[0], pair[1]));
+        } else if mesh.is_surface {
+            // Sheets may have either side up, and several may meet at an edge.
         } else if group.len() == 2 {
             keep_smaller(&mut self.folded, (first, second));
         } else {

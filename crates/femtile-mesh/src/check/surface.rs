@@ -41,9 +41,11 @@ pub(super) fn n_components(mesh: &Mesh, boundary: &BoundaryFacets) -> usize {
     n_parts(mesh.n_nodes(), n, &boundary.nodes, Interrupt::NEVER)
 }
 
-/// Edges of a surface, nodes of a curve, in which more than two boundary facets meet.
+/// Edges of a surface, nodes of a curve, in which more than two boundary facets meet; none of a surface in space, whose sheets may meet
+/// along edges.
 pub(super) fn n_pinched(mesh: &Mesh, boundary: &BoundaryFacets) -> usize {
     let mut ridges: Vec<u64> = match mesh.kind.dimension() {
+        _ if mesh.is_surface => Vec::new(),
         3 => {
             let n = mesh.kind.facet_kind().map_or(1, CellKind::n_nodes);
             let edge = |i: usize| {

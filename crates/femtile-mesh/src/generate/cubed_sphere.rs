@@ -67,6 +67,24 @@ impl CubedSphere {
         points
     }
 
+    /// The quadrilaterals of the sides of the cube, counter-clockwise seen from outside.
+    pub(super) fn sides(&self) -> Vec<u32> {
+        let n = self.cells;
+        let mut cells = Vec::with_capacity(24 * n * n);
+        for side in 0..6 {
+            let (is_upper, [u, v]) = axes_of(side);
+            for i in 0..n * n {
+                let corner = |[a, b]: [usize; 2]| {
+                    let mut at = [if is_upper { n } else { 0 }; 3];
+                    (at[u], at[v]) = (i % n + a, i / n + b);
+                    self.node(at, 0)
+                };
+                cells.extend([[0, 0], [1, 0], [1, 1], [0, 1]].map(corner));
+            }
+        }
+        cells
+    }
+
     /// All cells, positively oriented: those of the cube, then block after block.
     pub(super) fn hexahedra(&self) -> Vec<u32> {
         let n = self.cells;
@@ -79,10 +97,7 @@ impl CubedSphere {
             }
         }
         for side in 0..6 {
-            let (axis, is_upper) = (side / 2, side % 2 == 1);
-            // The third direction of a cell leads outwards; exchanging the others keeps it right-handed.
-            let (u, v) = ((axis + 1) % 3, (axis + 2) % 3);
-            let (u, v) = if is_upper { (u, v) } else { (v, u) };
+            let (is_upper, [u, v]) = axes_of(side);
             for i in 0..n * n * self.layers {
                 let corner = |c: usize| {
                     let mut at = [if is_upper { n } else { 0 }; 3];
@@ -94,6 +109,13 @@ impl CubedSphere {
         }
         cells
     }
+}
+
+/// Returns whether a side is the upper one of its axis, and the axes along it, right-handed about the direction outwards.
+fn axes_of(side: usize) -> (bool, [usize; 2]) {
+    let (axis, is_upper) = (side / 2, side % 2 == 1);
+    let (u, v) = ((axis + 1) % 3, (axis + 2) % 3);
+    (is_upper, if is_upper { [u, v] } else { [v, u] })
 }
 
 /// Returns the radius of a reference point, and the intersection of the ray through it with the cube from −1

@@ -1,4 +1,4 @@
-//! Meshes made by formula: boxes, rectangles, balls, shells, cylinders, L-shapes, the idealised left ventricle.
+//! Meshes made by formula: boxes, rectangles, balls, shells, spheres, cylinders, L-shapes, the idealised left ventricle.
 
 mod ball;
 mod bend;
@@ -14,6 +14,7 @@ mod hexahedral_ball;
 mod l_shape;
 mod layers;
 mod shell;
+mod sphere;
 mod square;
 mod tabulate;
 mod ventricle;
@@ -28,5 +29,6 @@ pub use deform::{DeformConfig, deform};
 pub use hexahedral_ball::{HexahedralBallConfig, hexahedral_ball};
 pub use l_shape::{LShape, LShapeConfig, l_shape};
 pub use shell::{ShellConfig, shell};
+pub use sphere::{SphereConfig, sphere};
 pub use square::{SquareConfig, SquareSplit, square};
 pub use ventricle::{VentricleConfig, ventricle, ventricle_interruptible};

@@ -7,6 +7,7 @@ use std::path::Path;
 use super::lagrange::{Lattice, Numbering, complete};
 use crate::alike::for_each_alike;
 use crate::first_where::first_where;
+use crate::plane::flatten;
 use crate::tensor::corner_places;
 use crate::{CellKind, Curved, Facets, Field, Mesh, MeshError, Place};
 
@@ -336,9 +337,7 @@ impl Collector {
         let top = top.ok_or_else(|| parse("the file has no triangles, tetrahedra or other cells".into()))?;
         let kind = self.only_kind(path, top)?;
         let cells = self.blocks.remove(&kind).unwrap_or_default();
-        if top == 2 {
-            flatten(path, &mut points, &[&cells.nodes, &cells.curved])?;
-        }
+        let is_surface = top == 2 && !flatten(&mut points, &[&cells.nodes, &cells.curved]);
         if let Some(other) = cells.other_order {
             return Err(unsupported(
                 path,
@@ -351,6 +350,7 @@ impl Collector {
         let mut mesh = Mesh {
             points,
             kind,
+            is_surface,
             cells: cells.nodes,
             curved: None,
             cell_tags: if tagged { cells.tags } else { Vec::new() },
@@ -429,33 +429,6 @@ pub(super) fn pick_in_place(entries: &[u32], field: &mut Field) {
         field.values.copy_within(begin..begin + n, cell * n);
     }
     field.values.truncate(entries.len() * n);
-}
-
-/// Puts a mesh whose `used` points lie in a plane at z = 0; a surface in space is refused.
-///
-/// The plane is as thick as the distance within which the mesh check takes nodes for coincident.
-pub(super) fn flatten(path: &Path, points: &mut [[f64; 3]], used: &[&[u32]]) -> Result<(), MeshError> {
-    // Indices out of range are refused later.
-    let used = || used.iter().flat_map(|part| part.iter()).filter_map(|&i| points.get(i as usize));
-    let Some(&[_, _, height]) = used().next() else { return Ok(()) };
-    let (mut lower, mut upper) = ([f64::INFINITY; 3], [f64::NEG_INFINITY; 3]);
-    for point in used() {
-        for d in 0..3 {
-            (lower[d], upper[d]) = (lower[d].min(point[d]), upper[d].max(point[d]));
-        }
-    }
-    let extent = (0..2).map(|d| upper[d] - lower[d]).fold(0.0, f64::max);
-    let size = lower.iter().chain(&upper).fold(0.0f64, |size, x| size.max(x.abs()));
-    let tolerance = (1e-10 * extent).max(1e-12 * size);
-    if let Some(point) = used().find(|point| (point[2] - height).abs() > tolerance) {
-        return Err(unsupported(
-            path,
-            format!("a surface in space (the node at {point:?} leaves the plane z = {height})"),
-            "a mesh of triangles or quadrilaterals lies in a plane z = constant",
-        ));
-    }
-    points.iter_mut().for_each(|p| p[2] = 0.0);
-    Ok(())
 }
 
 fn unsupported(path: &Path, what: String, advice: &str) -> MeshError {

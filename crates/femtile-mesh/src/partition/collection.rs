@@ -112,6 +112,7 @@ impl GatheredMesh {
         let mesh = Mesh {
             points: vec![[0.0; 3]; n_nodes],
             kind: part.kind,
+            is_surface: part.is_surface,
             cells: vec![0; n_cells * part.kind.n_nodes()],
             curved,
             cell_tags: vec![0; if part.cell_tags.is_empty() { 0 } else { n_cells }],

@@ -99,16 +99,18 @@ impl BoxCubes {
     }
 }
 
-/// The own cells of a rank alone.
+/// Some cells of a mesh alone, such as the own cells of a rank.
 #[derive(Debug)]
 pub struct OwnedCells {
-    /// The cells, in the order of the part.
+    /// The cells, in the order of the mesh that they are from.
     pub mesh: Mesh,
-    /// Their facets on the boundary of the whole mesh.
+    /// Their facets in a list, such as that of the boundary of the whole mesh.
     pub boundary: BoundaryFacets,
-    /// Number of each node in the part.
+    /// Position of each of these in the list.
+    pub facets: Vec<u32>,
+    /// Number of each node in the mesh that they are from.
     pub nodes: Vec<u32>,
-    /// Number of each cell in the part, ascending.
+    /// Number of each cell there, ascending.
     pub cells: Vec<u32>,
 }
 

@@ -24,7 +24,7 @@ use crate::Mesh;
 
 pub use collection::{GatheredMesh, OwnedMesh};
 pub use distributed::{BoxCubes, DistributedMesh, GlobalMeshSize, OwnedCells};
-pub use part::MeshPart;
+pub use part::{MeshPart, cells_alone};
 pub use scatter::{Scatter, n_owned_edges};
 
 /// Cells of a parallel task.

@@ -83,8 +83,8 @@ impl MeshPart {
     }
 }
 
-/// Extracts some cells of a mesh with their facets on its boundary.
-pub(super) fn cells_alone(
+/// Extracts some cells of a mesh with those facets of a list that are theirs.
+pub fn cells_alone(
     mesh: &Mesh,
     boundary: &BoundaryFacets,
     is_taken: impl Fn(u32) -> bool + Sync,
@@ -103,11 +103,11 @@ pub(super) fn cells_alone(
     let class = |node: usize| usize::from(local[node].load(Relaxed) == ABSENT);
     let (nodes, _) = by_class::<1>(mesh.n_nodes(), class);
     number(&nodes, &local);
-    let (boundary, _) = facets_of(mesh, boundary, &here, &local);
+    let (boundary, facets) = facets_of(mesh, boundary, &here, &local);
     let mut own = mesh_of(mesh, &cells, &nodes, &local);
     own.cell_fields = fields_of(&mesh.cell_fields, &cells);
     own.node_fields = fields_of(&mesh.node_fields, &nodes);
-    OwnedCells { mesh: own, boundary, nodes, cells }
+    OwnedCells { mesh: own, boundary, facets, nodes, cells }
 }
 
 /// The values of fields at some nodes or cells.
@@ -131,6 +131,7 @@ fn mesh_of(mesh: &Mesh, cells: &[u32], nodes: &[u32], local: &[AtomicU32]) -> Me
     Mesh {
         points: picked(&mesh.points, nodes),
         kind: mesh.kind,
+        is_surface: mesh.is_surface,
         cells: cells_of(mesh, cells, local),
         curved: mesh.curved.as_ref().map(|curved| curved_of(curved, cells, mesh.dimension())),
         cell_tags: if tags.is_empty() { Vec::new() } else { picked(tags, cells) },

@@ -45,6 +45,7 @@ pub(super) fn split(mesh: &Mesh, interrupt: Interrupt<'_>) -> Result<Mesh, MeshE
     Ok(Mesh {
         facets: split_facets(mesh, &nodes)?,
         kind,
+        is_surface: mesh.is_surface,
         cells: children(dimension, 1, &nodes.cells, &corners),
         curved,
         cell_tags: repeated(&mesh.cell_tags, n_children),

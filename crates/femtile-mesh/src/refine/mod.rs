@@ -74,6 +74,7 @@ pub fn uniform_interruptible(mesh: &Mesh, is_interrupted: IsInterrupted<'_>) -> 
     Ok(Mesh {
         facets: split_facets(mesh, &edges)?,
         kind: mesh.kind,
+        is_surface: mesh.is_surface,
         cells,
         curved: None,
         points,

@@ -25,4 +25,5 @@ mod refine;
 mod round;
 mod samples;
 mod surface_vtu;
+mod surfaces;
 mod vtu;

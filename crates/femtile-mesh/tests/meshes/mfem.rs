@@ -106,6 +106,26 @@ fn nodes_are_numbered_by_vertices_edges_and_cells_and_unused_vertices_do_not_cou
 }
 
 #[test]
+fn a_dome_with_corners_in_a_plane_keeps_their_height() {
+    let text = |top: f64| {
+        let grid =
+            [[0., 0.], [1., 0.], [1., 1.], [0., 1.], [0.5, 0.], [1., 0.5], [0.5, 1.], [0., 0.5], [0.5, 0.5]];
+        let line = |(i, [x, y]): (usize, [f64; 2])| format!("{x} {y} {}\n", if i < 4 { 2.0 } else { top });
+        let values: String = grid.into_iter().enumerate().map(line).collect();
+        format!(
+            "MFEM mesh v1.0\ndimension\n2\nelements\n1\n3 3 0 1 2 3\nboundary\n0\nvertices\n4\nnodes\nFiniteElementSpace\n\
+             FiniteElementCollection: H1_2D_P2\nVDim: 3\nOrdering: 1\n{values}"
+        )
+    };
+    for (top, height) in [(2.0, 0.0), (2.5, 2.0)] {
+        let mesh = parse(&text(top)).unwrap();
+        let curved = mesh.curved.as_ref().unwrap();
+        assert_eq!(mesh.is_surface, top > 2.0);
+        assert!(mesh.points.iter().all(|point| point[2] == height && curved.points.contains(point)), "{top}");
+    }
+}
+
+#[test]
 fn discontinuous_nodes_are_moved_to_evenly_spaced_points_of_separate_cells() {
     let gauss = [0.5 - 0.15f64.sqrt(), 0.5, 0.5 + 0.15f64.sqrt()];
     let mut values = Vec::new();

@@ -1,4 +1,4 @@
-//! Meshes in the plane with nodes that no cell uses, and with coordinates that are rounded.
+//! Meshes in the plane with nodes that no cell uses, and with coordinates that are rounded; surfaces in space.
 
 use std::path::Path;
 
@@ -55,11 +55,43 @@ fn nodes_that_no_cell_uses_do_not_decide_whether_a_mesh_is_plane() {
 }
 
 #[test]
-fn a_surface_in_space_is_refused_with_the_place_of_a_node() {
-    for (format, mesh) in squares(0.0, 1e-8, 0.0) {
-        let error = mesh.unwrap_err().to_string();
-        assert!(error.contains("the node at [1.0, 1.0, 1e-8] leaves the plane z = 0"), "{format}: {error}");
+fn a_mesh_that_leaves_its_plane_is_a_surface_in_space() {
+    for (format, mesh) in squares(2.0, 2.5, 0.0) {
+        let mut mesh = mesh.unwrap_or_else(|error| panic!("{format}: {error}"));
+        let report = check(&mut mesh, &CheckConfig::default()).unwrap();
+        assert!(mesh.is_surface && mesh.points.contains(&[1.0, 1.0, 2.5]), "{format}");
+        // Lines from corner to corner rise by x y / 2.
+        let area = report.volume;
+        assert!((area - 1.0).abs() < 0.1 && area > 1.05, "{format}: {area}");
     }
+}
+
+#[test]
+fn the_plane_of_a_mesh_is_as_thick_as_rounding() {
+    for (format, mesh) in squares(0.0, 1e-8, 0.0) {
+        assert!(mesh.unwrap().is_surface, "{format}");
+    }
+    // Arrays follow the rule of files; node 4 is that of no cell.
+    for (height, corner, is_surface) in [
+        (0.0, 0.0, false),
+        (1.0, 1.0, false),
+        (0.0, 1e-17, false),
+        (7.0, 7.0 + 1e-11, false),
+        (0.0, 1e-8, true),
+    ] {
+        let points = vec![
+            [0.0, 0.0, height],
+            [1.0, 0.0, height],
+            [1.0, 1.0, corner],
+            [0.0, 1.0, height],
+            [0.5, 0.5, 9.0],
+        ];
+        let mesh = Mesh::new(points, CellKind::Quadrilateral, vec![0, 1, 2, 3]).unwrap();
+        assert_eq!(mesh.is_surface, is_surface, "{height} {corner}");
+        assert!(is_surface || mesh.points.iter().all(|point| point[2] == 0.0));
+    }
+    let bad = vec![[0.0, 0.0, f64::NAN], [1.0, 0.0, 0.0], [1.0, 1.0, 0.0]];
+    assert!(Mesh::new(bad, CellKind::Triangle, vec![0, 1, 2]).is_err());
 }
 
 #[test]

@@ -615,10 +615,11 @@ impl Job<'_, '_> {
         products.resize(n_q * (1 + d) * n, [0.0; LANES]);
         for test in 0..n_components {
             for trial in if is_symmetric { test } else { 0 }..n_components {
-                if n == 1 + d {
+                if !basis.is_tensor() && n == 1 + basis.of_cells {
                     let of = LinearPair { list, entries, pair: [test, trial], is_symmetric };
-                    match d {
-                        2 => self.matrix_of_linear::<2, 3>(batch, of, matrix),
+                    match (d, n) {
+                        (2, _) => self.matrix_of_linear::<2, 3>(batch, of, matrix),
+                        (_, 3) => self.matrix_of_linear::<3, 3>(batch, of, matrix),
                         _ => self.matrix_of_linear::<3, 4>(batch, of, matrix),
                     }
                     continue;

@@ -17,10 +17,14 @@ pub(crate) type Lanes = [f64; LANES];
 
 /// The shape functions of an element at the points of the cell rule.
 ///
-/// Slots are the value and the derivatives along the axes of the reference cell.
+/// Slots are the value and the derivatives along the axes of the reference cell; on a surface a third one along its normal, which is
+/// zero.
 #[derive(Debug)]
 pub(crate) struct Basis {
+    /// That of space: the number of derivatives.
     pub dimension: usize,
+    /// That of the cells.
+    pub of_cells: usize,
     /// Number of shape functions.
     pub n: usize,
     /// Number of points.
@@ -51,9 +55,10 @@ pub(crate) struct BasisScratch {
 }
 
 impl Basis {
-    pub fn new(element: &Element) -> Self {
+    /// Tabulates an element whose cells lie in a space of a dimension.
+    pub fn new(element: &Element, d: usize) -> Self {
         let rule = cell_rule(element);
-        let (d, n, n_q) = (element.dimension(), element.n_dofs(), rule.n_q());
+        let (of_cells, n, n_q) = (element.dimension(), element.n_dofs(), rule.n_q());
         let table = element.tabulate(&rule.points);
         let mut tables = table.values.clone();
         for axis in 0..d {
@@ -61,7 +66,7 @@ impl Basis {
         }
         let is_tensor = matches!(element.kind(), CellKind::Quadrilateral | CellKind::Hexahedron);
         let tensor = is_tensor.then(|| TensorTables::new(element.degree()));
-        Self { dimension: d, n, n_q, rule, tables, tensor }
+        Self { dimension: d, of_cells, n, n_q, rule, tables, tensor }
     }
 
     /// Returns whether shape functions are products of polynomials along the axes.
@@ -77,7 +82,11 @@ impl Basis {
     /// On tensor cells $O(n\,(p + 1))$ operations per cell (sum factorization), on simplices $(1 + d)\,n\,n_q$.
     pub fn evaluate(&self, cpu: &Cpu, u: &[Lanes], out: &mut [Lanes], scratch: &mut BasisScratch) {
         match &self.tensor {
-            Some(tables) => tables.evaluate(cpu, self.dimension, u, out, scratch),
+            Some(tables) => {
+                let (own, normal) = out.split_at_mut((1 + self.of_cells) * self.n_q);
+                tables.evaluate(cpu, self.of_cells, u, own, scratch);
+                normal.fill([0.0; LANES]);
+            }
             None => cpu.simd().vectorize(
                 #[inline(always)]
                 || {
@@ -99,7 +108,10 @@ impl Basis {
     /// `f: [1 + dimension][n_q]`, which is overwritten, `r: [n]`
     pub fn integrate(&self, cpu: &Cpu, f: &mut [Lanes], r: &mut [Lanes], scratch: &mut BasisScratch) {
         match &self.tensor {
-            Some(tables) => tables.integrate(cpu, self.dimension, f, r, scratch),
+            Some(tables) => {
+                let own = &mut f[..(1 + self.of_cells) * self.n_q];
+                tables.integrate(cpu, self.of_cells, own, r, scratch);
+            }
             None => cpu.simd().vectorize(
                 #[inline(always)]
                 || {

@@ -112,12 +112,12 @@ impl Geometry {
 }
 
 impl BatchGeometry<'_> {
-    /// Returns the gradients of the shape functions of linear simplices, which are the barycentric coordinates.
+    /// Returns the gradients of the shape functions of linear simplices with N corners, which are the barycentric coordinates.
     #[inline(always)]
     pub fn gradients_of_linear<const D: usize, const N: usize>(&self) -> [[Lanes; N]; D] {
         let mut gradients = [[[0.0; LANES]; N]; D];
         for i in 0..D {
-            for a in 0..D {
+            for a in 0..N - 1 {
                 let inverse = &self.inverses[a * D + i];
                 gradients[i][1 + a] = *inverse;
                 for lane in 0..LANES {

@@ -76,7 +76,7 @@ impl StoredMetric {
             && class.is_diffusion_reaction()
             && class.is_linear()
             && class.diffusion != Dependence::Zero;
-        if !fits || operator.basis.dimension != 3 || !operator.basis.is_tensor() {
+        if !fits || operator.basis.of_cells != 3 || !operator.basis.is_tensor() {
             return None;
         }
         let position = operator.cells.iter().position(|other| std::ptr::eq(*other, integrand))?;

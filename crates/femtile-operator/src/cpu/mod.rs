@@ -84,8 +84,8 @@ impl<'a> CpuOperator<'a> {
     /// Prepares a discrete form: evaluates the geometry of all cells.
     ///
     /// # Cost
-    /// Keeps $8(d^2 + 1)$ bytes per quadrature point, on simplices $8(d^2 + n_q)$ bytes per cell, and 8 bytes per cell
-    /// and shape function. Products on several threads keep 8 more bytes per cell, shape function and component; those of
+    /// Keeps $8(d^2 + 1)$ bytes per quadrature point, on simplices $8(d^2 + n_q)$ bytes per cell, for the dimension d of space, and 8
+    /// bytes per cell and shape function. Products on several threads keep 8 more bytes per cell, shape function and component; those of
     /// linear scalar diffusion and reaction on hexahedra keep a metric of 48 or 56 bytes per point.
     /// # Errors
     /// [`OperatorError::Space`] for folded and degenerate cells, [`OperatorError::Mismatch`] for more than 2³² pairs of a
@@ -96,7 +96,7 @@ impl<'a> CpuOperator<'a> {
 
     fn prepare(discrete: DiscreteForm<'a>, cpu: &Cpu) -> Result<Self, OperatorError> {
         let space = discrete.space();
-        let basis = Basis::new(space.element());
+        let basis = Basis::new(space.element(), discrete.form().dimension());
         let mut cells = Vec::new();
         let mut facets = Vec::new();
         for integral in discrete.form().integrals() {

@@ -83,8 +83,8 @@ impl<T: Scalar> CudaTangentData<T> {
     ) -> Result<Self, OperatorError> {
         let discrete = operator.discrete();
         discrete.check_state(state)?;
-        let Some(space) = discrete.space().tensor() else {
-            let message = "products without a matrix on a GPU are for quadrilaterals and hexahedra: assemble the matrix";
+        let Some(space) = discrete.space().tensor().filter(|space| !space.mesh().is_surface) else {
+            let message = "products without a matrix on a GPU are for hexahedra, and quadrilaterals in the plane: assemble the matrix";
             return Err(OperatorError::Mismatch(message.into()));
         };
         let [integrand] = operator.cells[..] else {

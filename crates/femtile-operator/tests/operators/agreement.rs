@@ -10,7 +10,7 @@ use femtile_operator::{CpuOperator, Differentiated, DiscreteForm, OperatorError,
 use femtile_space::{LinearConstraints, LinearRelation, Space};
 use proptest::prelude::*;
 
-use crate::meshes::{KINDS, mesh};
+use crate::meshes::{KINDS, into_space, mesh};
 use crate::random::{coefficient, equation, form_of, numbers};
 
 /// Fails unless two vectors agree relative to the largest entry.
@@ -31,7 +31,7 @@ proptest! {
         kind in proptest::sample::select(KINDS.to_vec()),
         degree in 1usize..=3,
         cells in (1usize..=3, 1usize..=2),
-        is_curved in any::<bool>(),
+        (is_curved, is_bent) in any::<(bool, bool)>(),
         c in 0usize..3,
         seed in any::<u64>(),
     ) {
@@ -39,9 +39,12 @@ proptest! {
         let order = if is_curved && is_tensor { 2 } else { 1 };
         let mut mesh = mesh(kind, [cells.0, cells.1, 1], Some(DeformConfig { amplitude: 0.05, order }));
         mesh.cell_tags = (0..mesh.n_cells()).map(|cell| if cell % 2 == 0 { 0 } else { 3 }).collect();
+        if is_bent && mesh.dimension() == 2 {
+            mesh = into_space(&mesh, |[x, y, _]| [x - 0.3 * y * y, y, 0.5 * x * x + 0.2 * y]);
+        }
         let boundary = boundary_facets(&mesh);
         let facets: Vec<u32> = (0..boundary.len() as u32).step_by(2).collect();
-        let form = form_of(&text, mesh.dimension(), coefficient(c), &facets);
+        let form = form_of(&text, mesh.space_dimension(), coefficient(c), &facets);
         let space = Space::new(&mesh, degree).unwrap();
         let discrete = DiscreteForm::new(&space, &form, &boundary).unwrap();
         let n = discrete.n_unknowns();

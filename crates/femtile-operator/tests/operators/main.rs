@@ -12,4 +12,5 @@ mod meshes;
 mod problems;
 #[path = "../../../femtile-form/tests/forms/random.rs"]
 mod random;
+mod surfaces;
 mod tuned;

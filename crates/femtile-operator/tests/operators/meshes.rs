@@ -1,4 +1,4 @@
-//! Meshes of every kind of cell.
+//! Meshes of every kind of cell, and surfaces of them.
 
 use femtile_mesh::generate::{
     BoxConfig, BoxSplit, DeformConfig, SquareConfig, SquareSplit, box_mesh, deform, square,
@@ -25,5 +25,14 @@ pub fn mesh(kind: CellKind, n: [usize; 3], deformation: Option<DeformConfig>) ->
     if let Some(config) = deformation {
         deform(&mut mesh, &config).unwrap();
     }
+    mesh
+}
+
+/// Returns a mesh of the plane moved into space, with its curved cells.
+pub fn into_space(mesh: &Mesh, map: impl Fn([f64; 3]) -> [f64; 3]) -> Mesh {
+    let mut mesh = mesh.clone();
+    let curved = mesh.curved.iter_mut().flat_map(|curved| &mut curved.points);
+    mesh.points.iter_mut().chain(curved).for_each(|point| *point = map(*point));
+    mesh.is_surface = true;
     mesh
 }

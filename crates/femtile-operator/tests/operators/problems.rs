@@ -106,9 +106,10 @@ pub fn errors(mesh: &Mesh, degree: usize, form: &Form, exact: &[Expression]) -> 
     distance(&space, &u, exact)
 }
 
-/// Returns the distance of a discrete function from an exact one in L² and in the seminorm of H¹.
+/// Returns the distance of a discrete function from an exact one in L² and in the seminorm of H¹, on surfaces with the gradients within
+/// them.
 pub fn distance(space: &Space<'_>, u: &[f64], exact: &[Expression]) -> [f64; 2] {
-    let (n, d) = (exact.len(), space.mesh().dimension());
+    let (n, d) = (exact.len(), space.mesh().space_dimension());
     let rule = space.element().quadrature(2 * space.element().degree() + 4);
     let table = space.element().tabulate(&rule.points);
     let mapping = space.mapping(&rule.points);
@@ -133,10 +134,15 @@ pub fn distance(space: &Space<'_>, u: &[f64], exact: &[Expression]) -> [f64; 2] 
                 }
                 let point = map.points[q];
                 sums[0] += weight * (value - exact[c].eval(point)).powi(2);
-                for axis in 0..d {
-                    let slope: f64 = (0..d).map(|a| inverse[a][axis] * along[a]).sum();
-                    sums[1] += weight * (slope - slopes[c][axis].eval(point)).powi(2);
+                let slope = |axis: usize| (0..d).map(|a| inverse[a][axis] * along[a]).sum::<f64>();
+                let mut gap: Vec<f64> =
+                    (0..d).map(|axis| slope(axis) - slopes[c][axis].eval(point)).collect();
+                if space.mesh().is_surface {
+                    let normal = [0, 1, 2].map(|i| map.jacobians[q][i][2]);
+                    let across: f64 = gap.iter().zip(normal).map(|(gap, n)| gap * n).sum();
+                    gap.iter_mut().zip(normal).for_each(|(gap, n)| *gap -= across * n);
                 }
+                sums[1] += weight * gap.iter().map(|gap| gap * gap).sum::<f64>();
             }
         }
     }

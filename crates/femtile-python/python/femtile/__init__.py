@@ -1,7 +1,7 @@
 """Finite-element solves that keep their data in small tiles of fast memory.
 
 For matrices of SciPy: `amg`, `cg`, `gmres`, `EllWarp`; for batches of tridiagonal systems: `solve_tridiagonal`,
-`solve_block_tridiagonal`; for equations on meshes: `solve`, `frames`, `Poisson`, `Elasticity`,
+`solve_block_tridiagonal`; for equations on meshes: `solve`, `study`, `frames`, `Poisson`, `Elasticity`,
 `ConvectionDiffusion`, `Form`, `check` and the module `mesh`; for gradients in PyTorch and JAX the module `autodiff`.
 
 Examples
@@ -14,7 +14,7 @@ Examples
 
 from . import autodiff, mesh
 from ._amg import Amg, Level, amg
-from ._case import Frames, frames, schema, solve
+from ._case import Frames, frames, schema, solve, study
 from ._convection import ConvectionDiffusion
 from ._elasticity import Elasticity
 from ._ell_warp import EllWarp
@@ -75,4 +75,5 @@ __all__ = [
     "solve",
     "solve_block_tridiagonal",
     "solve_tridiagonal",
+    "study",
 ]

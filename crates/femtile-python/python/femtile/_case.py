@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from . import _femtile
@@ -110,6 +110,63 @@ def frames(case: Mapping[str, Any] | str | os.PathLike[str], mesh: Mesh | None =
     [(0.0, 0.0), (0.05, 0.044), (0.1, 0.063)]
     """
     return Frames(_femtile.frames(given_case(case, mesh), None if mesh is None else mesh._mesh))
+
+
+def study(
+    case: Mapping[str, Any] | str | os.PathLike[str],
+    vary: Mapping[str, Any],
+    folder: str | os.PathLike[str] | None = None,
+    again: bool = False,
+) -> list[dict[str, Any]]:
+    """Solve a case for all combinations of some of its values, as ``femtile study`` does.
+
+    Runs that are complete in the folder are not made again. A run that fails has its message under ``failure``.
+
+    Parameters
+    ----------
+    case : dict or path
+        As in `solve`.
+    vary : dict
+        Values by key, such as ``{"mesh.refine": range(4), "solver.tolerance": [1e-6, 1e-8]}``; a text such as
+        ``"1e-3:1e3:7"`` is one behind ``--vary``.
+    folder : path, optional
+        The folder of the study, in place of ``study`` in ``output.directory``.
+    again : bool, optional
+        Run all combinations, also those whose results are complete.
+
+    Returns
+    -------
+    list of dict
+        The rows of ``study.csv``, for example for ``pandas.DataFrame``.
+
+    Examples
+    --------
+    >>> import femtile, tempfile
+    >>> case = {
+    ...     "mesh": {"generate": {"kind": "square", "cells": [4, 4]}},
+    ...     "equation": {"source": 1},
+    ...     "boundary": [{"where": "all", "dirichlet": 0}],
+    ...     "output": {"functionals": [{"name": "energy", "kind": "energy"}]},
+    ... }
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     rows = femtile.study(case, {"mesh.refine": range(4)}, folder)
+    >>> [row["unknowns"] for row in rows], round(rows[-1]["order of energy"], 1)
+    ([25, 81, 289, 1089], 2.0)
+    """
+    given = given_case(case, None)
+    if not isinstance(vary, Mapping) or not vary:
+        raise ArgumentTypeError("vary: a dictionary of values by key is needed", "vary")
+    pairs = []
+    for key, values in vary.items():
+        is_one = isinstance(values, str) or not isinstance(values, Iterable)
+        pairs.append([key, values if is_one else list(values)])
+    try:
+        text = json.dumps(pairs, default=plain, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(f"vary: {error}", "vary") from None
+    where = None if folder is None else os.fspath(folder)
+    rows: list[dict[str, Any]] = json.loads(_femtile.study(given, text, where, again))
+    return rows
 
 
 def schema() -> dict[str, Any]:

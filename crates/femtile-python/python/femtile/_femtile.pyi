@@ -104,6 +104,9 @@ class Frames:
 def solve(
     given: dict[str, str | None], mesh: Mesh | None
 ) -> tuple[str, dict[str, Any] | None, tuple[_Vector, float] | None]: ...
+def study(
+    given: dict[str, str | None], vary: str, folder: str | None, is_again: bool
+) -> str: ...
 def functional(
     given: dict[str, str | None],
     mesh: Mesh | None,

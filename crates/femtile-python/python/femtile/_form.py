@@ -77,10 +77,6 @@ class Form(Problem):
         if steps is not None:
             self._case["continuation"] = {"steps": steps}
 
-    def flux(self, where: str | int, formula: str | dict[str, str]) -> Self:
-        """Give the flux into the body on a part of the boundary, a formula of the unknown and the ``normal``; of several unknowns a dict."""
-        return self._with({"where": where, "flux": formula})
-
     def with_constants(self, **constants: Any) -> Self:
         """Give constants other values."""
         equation = self._case["equation"]

@@ -24,7 +24,7 @@ class Poisson(FluxProblem):
     sigma, reaction, source : value
         σ, λ and f.
     degree : int
-        Degree of the elements: 1 to 10 on quadrilaterals and hexahedra, 1 on simplices.
+        Degree of the elements: 1 to 10 on quadrilaterals and hexahedra, 1 to 6 on simplices.
     components : int
         Components of u.
 

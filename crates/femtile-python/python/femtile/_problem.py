@@ -64,6 +64,10 @@ class Problem:
         """Give u at the nodes that satisfy a comparison."""
         return self._with({"nodes": nodes, "dirichlet": value})
 
+    def flux(self, where: str | int, formula: str | dict[str, str]) -> Self:
+        """Give the flux into the body on a part of the boundary, a formula of the unknown and the ``normal``; of several unknowns a dict."""
+        return self._with({"where": where, "flux": formula})
+
     def case(self, **solver: Any) -> dict[str, Any]:
         """Return the case, without its mesh, with settings of the solver."""
         return {**self._case, "solver": solver}

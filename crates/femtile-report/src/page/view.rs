@@ -17,6 +17,7 @@ const VALUES: usize = 6_000_000;
 /// The parts of a body that a page shows, with values for each time.
 #[derive(Debug, Clone)]
 pub struct View {
+    /// That of space.
     dimension: usize,
     corners: usize,
     bounds: [[f64; 3]; 2],
@@ -55,7 +56,7 @@ impl View {
         let corners = body.corners();
         let slices = slices(body, &none, [low, high])?;
         Ok(Self {
-            dimension: body.dimension(),
+            dimension: body.space_dimension(),
             corners,
             bounds: [low, high],
             surface,

@@ -58,7 +58,7 @@ pub struct PictureConfig {
 }
 
 impl PictureConfig {
-    /// Returns the settings for bodies of a dimension: plane ones are seen from above, others from the front, the right and
+    /// Returns the settings for bodies in a space of a dimension: plane ones are seen from above, others from the front, the right and
     /// above.
     pub fn of_dimension(dimension: usize) -> Self {
         Self {
@@ -73,7 +73,7 @@ impl PictureConfig {
     }
 }
 
-/// Returns the panels that show a field: plane bodies as they are, others by their boundary, and by the half behind a plane
+/// Returns the panels that show a field: plane bodies and surfaces in space as they are, others by their boundary, and by the half behind a plane
 /// through the middle.
 ///
 /// # Errors
@@ -202,7 +202,7 @@ fn light(normal: Vector, toward_light: Vector) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use femtile_mesh::generate::{BoxConfig, SquareConfig, box_mesh, square};
+    use femtile_mesh::generate::{BoxConfig, SphereConfig, SquareConfig, box_mesh, sphere, square};
 
     use super::*;
 
@@ -230,6 +230,22 @@ mod tests {
                 let distance = found.iter().zip(expected).map(|(a, b)| a.abs_diff(b)).max();
                 assert!(distance <= Some(6), "{row} {column}: {found:?} {expected:?}");
             }
+        }
+    }
+
+    #[test]
+    fn a_surface_in_space_is_drawn_by_its_cells_as_a_solid_is() {
+        let mesh = sphere(&SphereConfig { cells: 8, ..SphereConfig::default() }).unwrap();
+        let body = Body::of_mesh(&mesh).unwrap();
+        assert_eq!((body.dimension(), body.space_dimension()), (2, 3));
+        let values: Vec<f64> = body.points().iter().map(|point| point[2]).collect();
+        for (towards, seen) in [([0.0, 0.0, -1.0], 1.0), ([0.0, 0.0, 1.0], 0.0)] {
+            let panels = panels(&body, &values, towards).unwrap();
+            assert_eq!(panels.len(), 1);
+            let image = drawn(&panels, &PictureConfig { towards, ..plain(41) }).unwrap();
+            let (found, expected) = (pixel(&image, [20, 20]), ColourMap::VIRIDIS.at(seen));
+            let distance = found.iter().zip(expected).map(|(a, b)| a.abs_diff(b)).max();
+            assert!(distance <= Some(12), "{found:?} {expected:?}");
         }
     }
 

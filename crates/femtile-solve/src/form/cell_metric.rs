@@ -12,7 +12,7 @@ use femtile_space::{PointMap, Space, SpaceError};
 /// simplices, whose numbering it does not depend on. Cubes of edges h, and regular simplices of edges h, have $G = I/h^2$.
 pub(super) fn cell_metric(mesh: &Mesh) -> Result<Coefficient, SpaceError> {
     let space = Space::new(mesh, 1)?;
-    let d = mesh.dimension();
+    let (d, n_axes) = (mesh.dimension(), mesh.space_dimension());
     let is_simplex = space.tensor().is_none();
     let mapping = space.mapping(&[[0.5; 3].map(|x| if is_simplex { 0.25 } else { x })]);
     let mut values = vec![0.0; 9 * mesh.n_cells()];
@@ -27,8 +27,8 @@ pub(super) fn cell_metric(mesh: &Mesh) -> Result<Coefficient, SpaceError> {
         }
         let factor = if is_simplex { 0.5 } else { 1.0 };
         let cell = space.cell(position);
-        for (i, row) in values[9 * cell..][..9].chunks_exact_mut(3).enumerate().take(d) {
-            for (j, entry) in row.iter_mut().enumerate().take(d) {
+        for (i, row) in values[9 * cell..][..9].chunks_exact_mut(3).enumerate().take(n_axes) {
+            for (j, entry) in row.iter_mut().enumerate().take(n_axes) {
                 *entry = factor * gradients.iter().map(|gradient| gradient[i] * gradient[j]).sum::<f64>();
             }
         }

@@ -6,8 +6,10 @@ use femtile_form::{Argument, Coefficient};
 use femtile_space::{LinearConstraints, Space};
 
 use super::FormProblem;
-use super::given::{Given, constraints, interpolated};
+use super::given::{Given, Terms, constraints, dirichlet_values, interpolated};
 use super::problem::FacetTerm;
+use super::relations::Unknowns;
+use super::ties::Pair;
 use crate::SolveError;
 
 /// Load steps of a steady problem: t grows from 0 to 1, and each step begins at the solution of the one before.
@@ -119,37 +121,66 @@ impl FormProblem<'_> {
         let term = |term: &FacetTerm| FacetTerm { arguments: all(&term.arguments), ..term.clone() };
         problem.terms = self.terms.iter().map(term).collect();
         problem.given = self.given_at(time);
+        problem.pairs = self.pairs_at(time);
         problem
     }
 
-    /// Returns the Dirichlet values at a time and the constraints of components of degree 1, on `n` unknowns.
+    /// Returns the Dirichlet values at a time and the constraints of sides that follow others, of floating parts and of components of
+    /// degree 1, on `n` unknowns.
     pub(super) fn constraints_at(
         &self,
         space: &Space<'_>,
         n: usize,
         time: f64,
     ) -> Result<LinearConstraints, SolveError> {
-        match self.given.is_empty() && !self.has_several_degrees() {
+        match self.given.is_empty() && !self.has_several_degrees() && !self.has_relations() {
             true => Ok(LinearConstraints::none(n)),
-            false => self.constraints_of(space, &self.given_at(time)),
+            false => {
+                // Both are kept for the next time.
+                self.of_linear(space)?;
+                self.tied(space)?;
+                let mut at_time = self.clone();
+                (at_time.given, at_time.pairs) = (self.given_at(time), self.pairs_at(time));
+                at_time.constraints(space, false)
+            }
         }
     }
 
-    /// Returns the constraints of components of degree 1 alone.
-    pub(super) fn interpolations(&self, space: &Space<'_>) -> Result<LinearConstraints, SolveError> {
-        self.constraints_of(space, &[])
+    /// Returns the constraints with which the residual of other unknowns comes to those with Dirichlet values or of floating parts,
+    /// which are free.
+    pub(super) fn constraints_of_others(&self, space: &Space<'_>) -> Result<LinearConstraints, SolveError> {
+        self.constraints(space, true)
     }
 
-    fn constraints_of(&self, space: &Space<'_>, given: &[Given]) -> Result<LinearConstraints, SolveError> {
-        let of_linear = match self.interpolated.get() {
+    fn constraints(&self, space: &Space<'_>, keeps_held: bool) -> Result<LinearConstraints, SolveError> {
+        let of_linear = self.of_linear(space)?;
+        let given = if keeps_held && !self.has_relations() { &[] } else { &self.given[..] };
+        let values = dirichlet_values(space, &self.facets, given, self.is_linear.len())?;
+        let unknowns = Unknowns { values: &values, is_linear: &self.is_linear, of_linear: &of_linear };
+        match self.has_relations() {
+            false => constraints(&unknowns),
+            true => self.relations(space, &unknowns, keeps_held),
+        }
+    }
+
+    /// Returns the terms that components of degree 1 have their values between corners from; none if there are none.
+    fn of_linear(&self, space: &Space<'_>) -> Result<Arc<Vec<Option<Terms>>>, SolveError> {
+        Ok(match self.interpolated.get() {
             Some(of_linear) => Arc::clone(of_linear),
             None if self.has_several_degrees() => {
                 let of_linear = Arc::new(interpolated(space)?);
                 Arc::clone(self.interpolated.get_or_init(|| of_linear))
             }
             None => Arc::default(),
-        };
-        constraints(space, &self.boundary, given, (&self.is_linear, &of_linear))
+        })
+    }
+
+    fn pairs_at(&self, time: f64) -> Vec<Pair> {
+        let mut pairs = self.pairs.clone();
+        for jump in pairs.iter_mut().flat_map(|pair: &mut Pair| &mut pair.jump) {
+            *jump = jump.at_time(time);
+        }
+        pairs
     }
 
     fn given_at(&self, time: f64) -> Vec<Given> {

@@ -1,26 +1,41 @@
-//! Checks of convection and diffusion: a conductivity that is positive definite, the cell Péclet number.
+//! Checks of diffusion with and without convection: a conductivity that is positive definite, a reaction that is not negative, the cell
+//! Péclet number.
 
-use femtile_fem::forms::{Points, definite};
+use femtile_fem::forms::{Points, definite, not_negative};
 use femtile_form::{Argument, Coefficient};
 use femtile_mesh::Mesh;
 
 use super::FormProblem;
 use crate::SolveError;
 
-/// Refuses a conductivity whose symmetric part is not positive definite at a corner of a cell.
-pub(super) fn check(problem: &FormProblem<'_>) -> Result<(), SolveError> {
-    let Some(Argument::One(sigma)) = problem.coefficient("sigma") else { return Ok(()) };
-    let (mesh, d, mut points) = (problem.mesh, problem.mesh.dimension(), Points::default());
+/// Refuses a conductivity whose symmetric part is not positive definite at a corner of a cell, and a negative reaction of a linear
+/// equation without convection. Functions of u have no values yet.
+pub(super) fn check(problem: &FormProblem<'_>, is_linear: bool) -> Result<(), SolveError> {
+    let (mesh, d, mut points) = (problem.mesh, problem.mesh.space_dimension(), Points::default());
+    let given = |name| match problem.coefficient(name) {
+        Some(Argument::One(coefficient)) if !coefficient.uses_unknown() => Some(coefficient),
+        _ => None,
+    };
+    let is_elliptic = is_linear && problem.equation.name() == "reaction-diffusion";
+    let (sigma, lambda) = (given("sigma"), given("lambda").filter(|_| is_elliptic));
+    if sigma.is_none() && lambda.is_none() {
+        return Ok(());
+    }
     for cell in 0..mesh.n_cells() {
         let tag = mesh.cell_tags.get(cell).copied().unwrap_or(0);
         for &node in mesh.cell(cell) {
             let point = mesh.points[node as usize];
-            let tensor = sigma.tensor_at(cell, tag, point);
-            let symmetric =
-                std::array::from_fn(|i| std::array::from_fn(|j| 0.5 * (tensor[i][j] + tensor[j][i])));
             points.clear();
             points.push(cell as u32, point);
-            definite(&[symmetric], &points, d)?;
+            if let Some(sigma) = sigma {
+                let tensor = sigma.tensor_at(cell, tag, point);
+                let symmetric =
+                    std::array::from_fn(|i| std::array::from_fn(|j| 0.5 * (tensor[i][j] + tensor[j][i])));
+                definite(&[symmetric], &points, d)?;
+            }
+            if let Some(lambda) = lambda {
+                not_negative("lambda", &[lambda.scalar_at(cell, tag, point)], &points)?;
+            }
         }
     }
     Ok(())

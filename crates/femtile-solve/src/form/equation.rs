@@ -43,6 +43,8 @@ pub(super) struct FormEquation<'a, D: RankDevice> {
     loads: Option<Buffer<f64, D>>,
     /// The stage of a run in time.
     pub(super) stage: Option<FormStage<D>>,
+    /// Whether the capacity of the form is its content.
+    pub(super) has_content: bool,
     is_linear: bool,
     /// Whether entries of the tangent depend on t.
     is_tangent_in_time: bool,
@@ -101,6 +103,7 @@ impl<'a, D: RankDevice> FormEquation<'a, D> {
             combines_unknowns: false,
             loads: None,
             stage: None,
+            has_content: false,
             is_linear: form.is_linear()?,
             is_tangent_in_time: form.is_tangent_in_time()?,
             at: form.owned(&vec![0.0; form.n_of_cells()])?,
@@ -287,8 +290,27 @@ impl<'a, D: RankDevice> FormEquation<'a, D> {
         }
     }
 
+    /// Returns r at a function with a rate, none of it for zero, without a stage.
+    ///
+    /// # Errors
+    /// An integrand without a value.
+    pub(super) fn residual_with(
+        &mut self,
+        u: &Buffer<f64, D>,
+        rate: Option<Buffer<f64, D>>,
+    ) -> Result<Buffer<f64, D>, SolveError> {
+        self.stage = None;
+        self.move_to(u)?;
+        self.rate = rate;
+        let r = self.evaluation.residual(&self.place());
+        match self.accepted(r)? {
+            Some(r) => Ok(r),
+            None => Err(self.without_value()?),
+        }
+    }
+
     fn shift(&self) -> f64 {
-        self.stage.as_ref().map_or(0.0, |stage| stage.shift)
+        self.stage.as_ref().map_or(0.0, FormStage::slope)
     }
 
     /// Returns the last function with its rate.

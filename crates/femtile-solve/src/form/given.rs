@@ -4,6 +4,7 @@ use femtile_form::Coefficient;
 use femtile_mesh::check::BoundaryFacets;
 use femtile_space::{Element, LinearConstraints, LinearRelation, PointMap, Space, SpaceError};
 
+use super::relations::Unknowns;
 use crate::{Key, SolveError};
 
 /// Values of components of u at a place.
@@ -24,23 +25,21 @@ pub(super) enum Place {
     Nodes(Vec<u32>),
 }
 
-/// A degree of freedom where values are given, with a cell that has it.
-struct GivenDof {
-    dof: u32,
-    cell: usize,
-    tag: i32,
-    point: [f64; 3],
+/// A degree of freedom with a cell that has it.
+pub(super) struct GivenDof {
+    pub dof: u32,
+    pub cell: usize,
+    pub tag: i32,
+    pub point: [f64; 3],
 }
 
-/// Returns the constraints of all Dirichlet values, where later values override earlier ones, and of components with elements of
-/// degree 1 in a space of a higher degree; `is_linear` has these, `of_linear` is [`interpolated`] if there are any.
-pub(super) fn constraints(
+/// Returns the Dirichlet value of each unknown, where later values override earlier ones, of `n` components.
+pub(super) fn dirichlet_values(
     space: &Space<'_>,
     boundary: &BoundaryFacets,
     given: &[Given],
-    (is_linear, of_linear): (&[bool], &[Option<Terms>]),
-) -> Result<LinearConstraints, SolveError> {
-    let n = is_linear.len();
+    n: usize,
+) -> Result<Vec<Option<f64>>, SolveError> {
     let mut values: Vec<Option<f64>> = vec![None; space.n_dofs() * n];
     for Given { place, values: of_components, path } in given {
         let mut set = |at: GivenDof| {
@@ -61,25 +60,21 @@ pub(super) fn constraints(
             Place::Nodes(nodes) => for_dofs_at(space, nodes, &mut set)?,
         }
     }
-    let relation = |(dof, value): (usize, &Option<f64>)| {
-        value.map(|constant| LinearRelation { dof: dof as u32, terms: Vec::new(), constant })
+    Ok(values)
+}
+
+/// Returns the constraints of Dirichlet values, and of components with elements of degree 1 in a space of a higher degree.
+pub(super) fn constraints(unknowns: &Unknowns<'_>) -> Result<LinearConstraints, SolveError> {
+    let n = unknowns.is_linear.len();
+    let is_own = |unknown: usize| !unknowns.follows_corners((unknown / n) as u32, unknown % n);
+    let relation = |(unknown, value): (usize, &Option<f64>)| {
+        let constant = value.filter(|_| is_own(unknown))?;
+        Some(LinearRelation { dof: unknown as u32, terms: Vec::new(), constant })
     };
-    if !is_linear.contains(&true) {
-        let relations: Vec<LinearRelation> = values.iter().enumerate().filter_map(relation).collect();
-        return Ok(LinearConstraints::new(values.len(), &relations)?);
-    }
-    let is_own = |unknown: &usize| !(is_linear[unknown % n] && of_linear[unknown / n].is_some());
     let mut relations: Vec<LinearRelation> =
-        values.iter().enumerate().filter(|(unknown, _)| is_own(unknown)).filter_map(relation).collect();
-    for (dof, corners) in of_linear.iter().enumerate() {
-        let Some(corners) = corners else { continue };
-        for component in (0..n).filter(|&component| is_linear[component]) {
-            let unknown = |dof: u32| dof * n as u32 + component as u32;
-            let terms = corners.iter().map(|&(corner, factor)| (unknown(corner), factor)).collect();
-            relations.push(LinearRelation { dof: unknown(dof as u32), terms, constant: 0.0 });
-        }
-    }
-    Ok(LinearConstraints::new(values.len(), &relations)?)
+        unknowns.values.iter().enumerate().filter_map(relation).collect();
+    relations.extend(unknowns.of_corners());
+    Ok(LinearConstraints::new(unknowns.values.len(), &relations)?)
 }
 
 /// Degrees of freedom with factors.
@@ -158,7 +153,7 @@ fn for_dofs_at(
 }
 
 /// The nodes of one cell after the other.
-struct AtNodes<'s, 'm> {
+pub(super) struct AtNodes<'s, 'm> {
     space: &'s Space<'m>,
     mapping: femtile_space::CellMapping<'s, 'm>,
     position: usize,
@@ -167,19 +162,21 @@ struct AtNodes<'s, 'm> {
 }
 
 impl<'s, 'm> AtNodes<'s, 'm> {
-    fn new(space: &'s Space<'m>) -> Self {
+    pub fn new(space: &'s Space<'m>) -> Self {
         let element = space.element();
         let (mapping, dofs) = (space.mapping(element.nodes()), vec![0; element.n_dofs()]);
         Self { space, mapping, position: 0, dofs, map: PointMap::default() }
     }
 
-    fn move_to(&mut self, position: usize) -> Result<(), SpaceError> {
+    /// Goes to the cell at a position.
+    pub fn move_to(&mut self, position: usize) -> Result<(), SpaceError> {
         self.position = position;
         self.space.cell_dofs(position, &mut self.dofs);
         self.mapping.of_cell(position, &mut self.map)
     }
 
-    fn dof(&self, local: usize) -> GivenDof {
+    /// Returns a degree of freedom of the cell.
+    pub fn dof(&self, local: usize) -> GivenDof {
         let cell = self.space.cell(self.position);
         let tag = self.space.mesh().cell_tags.get(cell).copied().unwrap_or(0);
         GivenDof { dof: self.dofs[local], cell, tag, point: self.map.points[local] }

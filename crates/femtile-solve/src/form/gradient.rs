@@ -59,7 +59,7 @@ impl<'m> FormProblem<'m> {
         let equation = equation.map_err(|error| self.at_its_setting(error))?;
         let mut problem = self.clone();
         (problem.equation, problem.given, problem.terms) = (equation, Vec::new(), Vec::new());
-        problem.exact = None;
+        (problem.exact, problem.interfaces) = (None, Vec::new());
         problem.coefficients.retain(|(name, _)| problem.equation.coefficient_shape(name).is_some());
         for (name, value) in &functional.scalars {
             problem.scalar(name, value)?;
@@ -211,7 +211,7 @@ impl FormAt<'_, '_> {
     where
         Self: 'o,
     {
-        let discrete = DiscreteForm::new(space, form, &self.problem.boundary)?;
+        let discrete = DiscreteForm::new(space, form, &self.problem.facets)?;
         Ok(CpuOperator::new(discrete, &Cpu::of_current_pool()?)?)
     }
 }

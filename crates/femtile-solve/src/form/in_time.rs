@@ -9,16 +9,17 @@ use femtile_operator::{CpuOperator, DiscreteForm, State};
 use femtile_space::LinearConstraints;
 use femtile_time::implicit::{Checkpoint, Outcome, Scheme, Steps, Stop};
 
-use super::FormProblem;
 use super::approximation::Approximation;
 use super::equation::FormEquation;
 use super::evaluation::{Evaluate, on_host};
 use super::kernel::Motions;
 use super::on_ranks::Known;
+use super::problem::of_equation;
 use super::rank_form::{CellMatrix, RankForm};
 use super::solution::{FormSolution, SolvedBy};
 use super::solve::{config_for, takes_motions};
 use super::stages::FormStages;
+use super::{FormProblem, diffusion, stress};
 use crate::device::{Choice, Chosen};
 use crate::matrix::{check_preconditioner, resolved};
 use crate::ranks::RankDevice;
@@ -116,13 +117,19 @@ impl<'m> FormProblem<'m> {
             return Err(SolveError::setting(&["time".into()], message));
         }
         if config.ranks.n() > 1 {
-            let message = "an equation of its own in time is solved by one rank: take ranks = 1";
+            let message = "a form in time is solved by one rank: take ranks = 1";
             return Err(SolveError::solver("ranks", message));
         }
         let space = self.space()?;
+        let at_start = self.at_time(stepping.start);
+        stress::check(&at_start)?;
         let form = self.form()?;
+        diffusion::check(&at_start, false)?;
         self.check_formulas(&form)?;
-        check_scheme(&form, stepping.scheme)?;
+        if self.has_content {
+            self.check_content(&form)?;
+        }
+        check_scheme(&form, stepping.scheme, self.has_content)?;
         let approximation = Approximation::new(self, &form, config);
         let is_auto = config.preconditioner == PreconditionerConfig::Auto;
         let mut config = config_for(config, &form)?;
@@ -152,6 +159,7 @@ impl<'m> FormProblem<'m> {
         let work = (constraints.n_dofs(), stepping.steps.expected());
         let Choice { device, mut reason } = config.device.choose_for_steps(opened, work, cpu.threads());
         let mut warnings = self.notes().to_vec();
+        warnings.extend(self.warnings_of_sides(&space)?);
         if let Chosen::Cuda(gpu) = &device {
             let gpu = config.device.with_overflow(gpu);
             let evaluate = known.on_gpu();
@@ -168,20 +176,42 @@ impl<'m> FormProblem<'m> {
         run.on((cpu, on_host), &warnings, observer, stages)
     }
 
-    /// Returns whether Dirichlet values depend on the time.
+    /// Refuses a content that depends on t, and formulas with the rate of an unknown beside it.
+    fn check_content(&self, form: &Form) -> Result<(), SolveError> {
+        let key = if self.is_of_library("capacity") { "capacity" } else { "enthalpy" };
+        let refuse = |message| Err(SolveError::setting(&of_equation(key), message));
+        if self.exact.is_some() {
+            // The part of the function in the residual has no difference of its contents in place of a rate.
+            return refuse(
+                "a content has no manufactured solution: give a capacity that does not depend on u",
+            );
+        }
+        if form.storage().is_in_time {
+            return refuse("the content depends on the point and the unknown, not on t");
+        }
+        match self.equation.uses_rate() {
+            true => refuse(
+                "the content is the only term in time: leave the rate of the unknown out of other formulas",
+            ),
+            false => Ok(()),
+        }
+    }
+
+    /// Returns whether Dirichlet values or jumps depend on the time.
     pub(super) fn has_values_in_time(&self) -> bool {
         let values = self.given.iter().flat_map(|given| given.values.iter().flatten());
-        values.into_iter().any(femtile_form::Coefficient::uses_time)
+        let jumps = self.pairs.iter().flat_map(|pair| &pair.jump);
+        values.chain(jumps).any(femtile_form::Coefficient::uses_time)
     }
 }
 
 /// Refuses the trapezoidal rule, which advances r without the rate at the start of a step, where this does not determine the rate.
-fn check_scheme(form: &Form, scheme: Scheme) -> Result<(), SolveError> {
+fn check_scheme(form: &Form, scheme: Scheme, has_content: bool) -> Result<(), SolveError> {
     if scheme != Scheme::CrankNicolson {
         return Ok(());
     }
     let storage = form.storage();
-    let reason = if storage.capacity == Dependence::WithState {
+    let reason = if storage.capacity == Dependence::WithState && !has_content {
         "a capacity that depends on u"
     } else if storage.is_in_time {
         "a capacity that depends on t"
@@ -214,7 +244,7 @@ impl<'m> Run<'_, 'm> {
     ) -> Result<(FormSolution<'m>, Outcome), SolveError> {
         let &Self { known, stepping, cpu, config, reason } = self;
         let Known { problem, space, form, approximation, constraints, motions, .. } = *known;
-        let operator = CpuOperator::new(DiscreteForm::new(space, form, &problem.boundary)?, cpu)?;
+        let operator = CpuOperator::new(DiscreteForm::new(space, form, &problem.facets)?, cpu)?;
         let all: Vec<u32> = (0..constraints.n_dofs() as u32).collect();
         // Rigid motions are those of elasticity, whose tangent is symmetric.
         let has_motions = approximation.takes_cg && takes_motions(config, form, motions);
@@ -295,9 +325,8 @@ fn mass<D: RankDevice>(
         ..EquationText::default()
     };
     let equation = Equation::new("mass", text)?;
-    let of_mass = equation.form(known.form.dimension()).axisymmetric(known.problem.is_axisymmetric);
-    let form = of_mass.build()?;
-    let discrete = DiscreteForm::new(known.space, &form, &known.problem.boundary)?;
+    let form = known.problem.begun(&equation).build()?;
+    let discrete = DiscreteForm::new(known.space, &form, &known.problem.facets)?;
     let operator = Some(CpuOperator::new(discrete, on.cpu)?);
     let of_mass = RankForm {
         device: on.device,

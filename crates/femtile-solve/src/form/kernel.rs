@@ -3,8 +3,9 @@
 use std::ops::Range;
 
 use femtile_expression::Shape;
-use femtile_form::{Class, Dependence, Form, Integrand};
+use femtile_form::{Class, Dependence, Domain, Form, Integral, Integrand};
 use femtile_linalg::eigen::{Dense, symmetric_eigen};
+use femtile_operator::DiscreteForm;
 use femtile_space::{LinearConstraints, PointMap, Space, SpaceError};
 
 /// Sum of squares at the constrained unknowns below which a motion is free; rounding leaves 1e-10 of a million of them.
@@ -49,8 +50,9 @@ impl Motions {
                 are_several: false,
             });
         }
-        let are_displacements =
-            |own: &Range<usize>, shape: Shape| shape == Shape::Vector(d) && couples(form, own);
+        let are_displacements = |own: &Range<usize>, shape: Shape| {
+            shape == Shape::Vector(d) && couples(form, own) && !space.mesh().is_surface
+        };
         if let [(_, shape)] = *unknowns
             && !are_displacements(&(0..n), shape)
         {
@@ -104,13 +106,14 @@ impl Motions {
     /// held.
     pub fn free(
         &self,
-        space: &Space<'_>,
-        form: &Form,
+        discrete: DiscreteForm<'_>,
         constraints: &LinearConstraints,
     ) -> Result<Option<Free>, SpaceError> {
+        let (space, form) = (discrete.space(), discrete.form());
         // λ, a Robin condition or springs.
-        if form.integrals().iter().any(|integral| self.has_reaction(&integral.integrand, form.n_components()))
-        {
+        let is_interface = |own: &Integral| matches!(own.domain, Domain::Interface(_));
+        let mut others = form.integrals().iter().filter(|own| !is_interface(own));
+        if others.any(|integral| self.has_reaction(&integral.integrand, form.n_components())) {
             return Ok(None);
         }
         let mut classes = form.integrals().iter().map(|integral| integral.integrand.class());
@@ -120,26 +123,49 @@ impl Motions {
             return Ok(None);
         }
         let (m, n) = (self.vectors.len(), form.n_components());
-        let parts = parts(space);
-        let n_parts = 1 + parts.iter().copied().max().unwrap_or(0) as usize;
-        let mut grams = vec![vec![vec![0.0; m]; m]; n_parts];
-        // Those that follow from others hold nothing.
-        let is_held = |unknown: &&u32| constraints.terms(**unknown).is_none_or(<[_]>::is_empty);
-        for &unknown in constraints.dofs().iter().filter(is_held) {
-            let gram = &mut grams[parts[unknown as usize / n] as usize];
-            for (i, row) in gram.iter_mut().enumerate() {
-                for (j, entry) in row.iter_mut().enumerate() {
-                    *entry += self.vectors[i][unknown as usize] * self.vectors[j][unknown as usize];
+        let Parts { of_dof, groups } = Parts::new(discrete, constraints);
+        // The place of the first motion of each part among those of its group.
+        let mut first = vec![(0, 0); of_dof.iter().map(|&part| part as usize + 1).max().unwrap_or(0)];
+        for (group, parts) in groups.iter().enumerate() {
+            // The motions of many parts are those of one, which no group has that is held at more than points.
+            let own = |place: usize| if parts.len() > MOST_PARTS { 0 } else { place * m };
+            parts.iter().enumerate().for_each(|(place, &part)| first[part as usize] = (group, own(place)));
+        }
+        let size = |parts: &Vec<u32>| if parts.len() > MOST_PARTS { m } else { parts.len() * m };
+        let mut grams: Vec<Vec<Vec<f64>>> =
+            groups.iter().map(|parts| vec![vec![0.0; size(parts)]; size(parts)]).collect();
+        // A motion is free if it satisfies the constraints without their constants.
+        let mut row: Vec<(usize, f64)> = Vec::new();
+        for &unknown in constraints.dofs() {
+            row.clear();
+            let terms = constraints.terms(unknown).into_iter().flatten().map(|&(other, c)| (other, -c));
+            let mut group = 0;
+            for (unknown, c) in std::iter::once((unknown, 1.0)).chain(terms) {
+                let (own, place) = first[of_dof[unknown as usize / n] as usize];
+                group = own;
+                row.extend((0..m).map(|i| (place + i, c * self.vectors[i][unknown as usize])));
+            }
+            row.sort_unstable_by_key(|(place, _)| *place);
+            row.dedup_by(|next, kept| {
+                kept.0 == next.0 && {
+                    kept.1 += next.1;
+                    true
                 }
+            });
+            for &(i, of_row) in &row {
+                row.iter().for_each(|&(j, of_column)| grams[group][i][j] += of_row * of_column);
             }
         }
-        for (part, mut gram) in grams.into_iter().enumerate() {
-            self.held.iter().for_each(|&motion| gram[motion][motion] += 1.0);
+        for (parts, mut gram) in groups.iter().zip(grams) {
+            for place in (0..gram.len()).step_by(m.max(1)) {
+                self.held.iter().for_each(|&motion| gram[place + motion][place + motion] += 1.0);
+            }
             let basis = null_space(&gram, FREE);
             if basis.is_empty() {
                 continue;
             }
-            let dof = parts.iter().position(|&own| own as usize == part).filter(|_| n_parts > 1);
+            let is_one_of = |part: &u32| parts.contains(part);
+            let dof = of_dof.iter().position(is_one_of).filter(|_| groups.len() > 1);
             let at = dof.map(|dof| Ok::<_, SpaceError>(places(space)?[dof])).transpose()?;
             return Ok(Some(Free { motions: self.describe(basis), at }));
         }
@@ -158,7 +184,8 @@ impl Motions {
     /// else.
     fn describe(&self, mut basis: Vec<Vec<f64>>) -> Vec<String> {
         let mut found = Vec::new();
-        for motion in (0..self.names.len()).rev() {
+        let n_motions = basis.first().map_or(0, Vec::len);
+        for motion in (0..n_motions).rev() {
             let largest =
                 (0..basis.len()).max_by(|&a, &b| basis[a][motion].abs().total_cmp(&basis[b][motion].abs()));
             let Some(pivot) = largest.filter(|&row| basis[row][motion].abs() > 1e-4) else { continue };
@@ -167,10 +194,17 @@ impl Motions {
                 let factor = other[motion] / row[motion];
                 other.iter_mut().zip(&row).for_each(|(x, pivot)| *x -= factor * pivot);
             }
-            found.push(self.names[motion].clone());
+            found.push(self.names[motion % self.names.len()].clone());
         }
         found.reverse();
-        found
+        // Those of several parts have the same names.
+        let mut told = Vec::new();
+        found.into_iter().for_each(|name: String| {
+            if !told.contains(&name) {
+                told.push(name)
+            }
+        });
+        told
     }
 
     /// Returns the motions with zeros at the constrained unknowns, one after the other.
@@ -223,37 +257,97 @@ pub(super) fn places(space: &Space<'_>) -> Result<Vec<[f64; 3]>, SpaceError> {
     Ok(places)
 }
 
-/// Returns the number of the connected part of the mesh of each degree of freedom.
-fn parts(space: &Space<'_>) -> Vec<u32> {
-    let mut parent: Vec<u32> = (0..space.n_dofs() as u32).collect();
-    fn root(parent: &mut [u32], mut dof: u32) -> u32 {
-        while parent[dof as usize] != dof {
-            parent[dof as usize] = parent[parent[dof as usize] as usize];
-            dof = parent[dof as usize];
+/// Returns the pairs of facets between which there is a flux.
+fn joined(form: &Form) -> Vec<[u32; 2]> {
+    let with_flux = form.integrals().iter().filter(|own| !own.integrand.entries().is_empty());
+    let pairs = with_flux.filter_map(|own| match &own.domain {
+        Domain::Interface(pairs) => Some(pairs.as_slice()),
+        _ => None,
+    });
+    pairs.flatten().copied().collect()
+}
+
+/// Most parts of a group whose motions are independent.
+const MOST_PARTS: usize = 16;
+
+/// The connected parts of a mesh.
+struct Parts {
+    /// The part of each degree of freedom.
+    of_dof: Vec<u32>,
+    /// Parts that constraints connect.
+    groups: Vec<Vec<u32>>,
+}
+
+impl Parts {
+    /// Facets between which there is a flux connect their cells.
+    fn new(discrete: DiscreteForm<'_>, constraints: &LinearConstraints) -> Self {
+        let (space, n_components) = (discrete.space(), discrete.form().n_components());
+        let pairs = joined(discrete.form());
+        let mut forest = Forest((0..space.n_dofs() as u32).collect());
+        let mut dofs = vec![0; space.element().n_dofs()];
+        for position in 0..space.n_cells() {
+            space.cell_dofs(position, &mut dofs);
+            dofs[1..].iter().for_each(|&dof| forest.unite(dofs[0], dof));
         }
-        dof
-    }
-    let mut dofs = vec![0; space.element().n_dofs()];
-    for position in 0..space.n_cells() {
-        space.cell_dofs(position, &mut dofs);
-        let first = root(&mut parent, dofs[0]);
-        for &dof in &dofs[1..] {
-            let other = root(&mut parent, dof);
-            parent[other as usize] = first;
+        let sides = if pairs.is_empty() { Vec::new() } else { space.boundary_facets(discrete.boundary()) };
+        for pair in pairs {
+            let [first, other] = pair.map(|facet| {
+                space.cell_dofs(sides[facet as usize].position, &mut dofs);
+                dofs[0]
+            });
+            forest.unite(first, other);
         }
-    }
-    let mut numbers = vec![u32::MAX; parent.len()];
-    let mut n_parts = 0;
-    (0..parent.len() as u32)
-        .map(|dof| {
-            let number = &mut numbers[root(&mut parent, dof) as usize];
-            if *number == u32::MAX {
-                *number = n_parts;
-                n_parts += 1;
+        let of_dof = forest.numbers();
+        let mut forest = Forest((0..of_dof.iter().map(|&part| part + 1).max().unwrap_or(0)).collect());
+        let part = |unknown: u32| of_dof[unknown as usize / n_components];
+        for &unknown in constraints.dofs() {
+            let terms = constraints.terms(unknown).into_iter().flatten();
+            terms.for_each(|&(other, _)| forest.unite(part(unknown), part(other)));
+        }
+        let mut groups = Vec::new();
+        for (part, group) in forest.numbers().into_iter().enumerate() {
+            if group as usize == groups.len() {
+                groups.push(Vec::new());
             }
-            *number
-        })
-        .collect()
+            groups[group as usize].push(part as u32);
+        }
+        Self { of_dof, groups }
+    }
+}
+
+/// Sets of numbers that are united.
+struct Forest(Vec<u32>);
+
+impl Forest {
+    fn root(&mut self, mut at: u32) -> u32 {
+        let Self(parent) = self;
+        while parent[at as usize] != at {
+            parent[at as usize] = parent[parent[at as usize] as usize];
+            at = parent[at as usize];
+        }
+        at
+    }
+
+    fn unite(&mut self, one: u32, other: u32) {
+        let (one, other) = (self.root(one), self.root(other));
+        self.0[other as usize] = one;
+    }
+
+    /// Returns the number of the set of each entry, by the first ones.
+    fn numbers(mut self) -> Vec<u32> {
+        let n = self.0.len();
+        let (mut numbers, mut n_sets) = (vec![u32::MAX; n], 0);
+        (0..n as u32)
+            .map(|at| {
+                let number = &mut numbers[self.root(at) as usize];
+                if *number == u32::MAX {
+                    *number = n_sets;
+                    n_sets += 1;
+                }
+                *number
+            })
+            .collect()
+    }
 }
 
 /// Moves points to their middle and scales them to a mean distance of 1 from it.

@@ -53,17 +53,26 @@ impl FormProblem<'_> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     /// # Errors
-    /// [`SolveError::Setting`] for another number of expressions than components.
+    /// [`SolveError::Setting`] for another number of expressions than components, on a surface in space, and with periodic or tied sides and
+    /// floating parts.
     pub fn manufacture(
         &mut self,
         exact: &[Expression],
         boundary: ManufacturedBoundary,
     ) -> Result<(), SolveError> {
         let n = self.n_components();
+        if self.mesh.is_surface {
+            let message = "is for meshes of the plane and of space: on a surface the gradient of a function of x, y, z leaves it";
+            return Err(SolveError::setting(&path(), message));
+        }
+        if let Some(path) = self.first_relation() {
+            let message = "a function that is given need not be the same on sides that belong together: leave this out to verify";
+            return Err(SolveError::setting(path, message));
+        }
         crate::coefficient::check_count(exact.len(), n, &path())?;
         let values: Vec<_> = exact.iter().map(|w| Some(Coefficient::Expression(w.clone()))).collect();
         if boundary == ManufacturedBoundary::Values {
-            let facets = (0..self.boundary.len() as u32).collect();
+            let facets = (0..self.n_outer as u32).collect();
             self.given = vec![Given { place: Place::Facets(facets), values: values.clone(), path: path() }];
             self.terms.clear();
         }

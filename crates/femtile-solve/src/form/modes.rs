@@ -23,10 +23,11 @@ use crate::device::{Choice, Chosen};
 use crate::format::product_matrix;
 use crate::matrix::{check_preconditioner, resolved};
 use crate::matrix_preconditioner::MatrixPreconditioner;
+use crate::memory::{Estimate, excess};
 use crate::method::SolveDevice;
 use crate::ranks::{Agreed, RankDevice};
 use crate::system::SystemSummary;
-use crate::{DeviceChoice, Key, Method, SolveError, SolverConfig, Stage, Stages};
+use crate::{DeviceChoice, Key, Method, SolveError, SolverConfig, Stage, Stages, below};
 
 /// An eigenvalue with its function.
 #[derive(Debug, Clone, PartialEq)]
@@ -60,6 +61,9 @@ const MOST_SHIFTS: usize = 5;
 /// Guard vectors of the block beyond `count`: two, and one for every four modes.
 const GUARDS: usize = 2;
 const MODES_A_GUARD: usize = 4;
+
+/// Vectors in memory for each vector of the block.
+const VECTORS_OF_EACH: usize = 13;
 
 /// Multiple of the rounding of A x up to which an eigenvalue counts as zero.
 const ZERO: f64 = 16.0;
@@ -116,7 +120,7 @@ impl<'m> FormProblem<'m> {
             problem.equation.set_capacity("1", &[]);
         }
         stress::check(&problem)?;
-        diffusion::check(&problem)?;
+        diffusion::check(&problem, false)?;
         let space = self.space()?;
         let form = problem.form()?;
         problem.check_formulas(&form)?;
@@ -132,6 +136,7 @@ impl<'m> FormProblem<'m> {
             let message = format!("{count} modes, where {n_free} unknowns are free: take 1 to {n_free}");
             return Err(wrong(&["modes".into(), "count".into()], message));
         }
+        self.check_memory(block_size(count) * constraints.n_dofs(), config.memory_limit)?;
         stages.begin(Stage::Assemble)?;
         let opened = match opening {
             Some(opening) => Some(opening.wait()?),
@@ -139,6 +144,7 @@ impl<'m> FormProblem<'m> {
         };
         let Choice { device, mut reason } = config.device.choose(opened, constraints.n_dofs(), cpu.threads());
         let mut warnings = self.notes().to_vec();
+        warnings.extend(self.warnings_of_sides(&space)?);
         let motions = Motions::new(&space, &form, &problem.unknowns())?;
         let eigen = Eigenproblem {
             problem: &problem,
@@ -163,9 +169,30 @@ impl<'m> FormProblem<'m> {
         eigen.solve((cpu, &reason), &matrices, warnings, stages)
     }
 
+    /// Refuses blocks of more entries than there is memory for.
+    fn check_memory(&self, n_entries: usize, asked: Option<u64>) -> Result<(), SolveError> {
+        let bytes = (n_entries * VECTORS_OF_EACH * size_of::<f64>()) as f64;
+        let estimate = Estimate::of_parts(&[("vectors of modes", bytes)]);
+        let advice = "take fewer modes or a coarser mesh, or raise solver.memory_limit";
+        match excess(&estimate, asked, advice) {
+            Some(message) => Err(wrong(&["modes".into(), "count".into()], message)),
+            None => Ok(()),
+        }
+    }
+
     /// Refuses Dirichlet values other than zero.
     fn check_values(&self, constraints: &LinearConstraints) -> Result<(), SolveError> {
         let is_given = |dof: &u32| constraints.value(*dof).is_some_and(|value| value != 0.0);
+        for pair in self.pairs.iter().filter(|pair| !pair.jump.is_empty()) {
+            if pair.jump.iter().any(|jump| jump.as_constant() != Some(0.0)) {
+                return Err(wrong(&below(&pair.path, "jump"), "modes have no jump: leave this out".into()));
+            }
+        }
+        if let Some(floating) =
+            self.floating.iter().find(|own| own.totals.iter().flatten().any(|t| *t != 0.0))
+        {
+            return Err(wrong(&below(&floating.path, "total"), "modes have no load: leave this out".into()));
+        }
         if !self.has_values_in_time() && !constraints.dofs().iter().any(is_given) {
             return Ok(());
         }
@@ -181,6 +208,11 @@ impl<'m> FormProblem<'m> {
         let name = if is_built_in && self.coefficient(DENSITY).is_some() { DENSITY } else { "capacity" };
         of_equation(name)
     }
+}
+
+/// Returns the number of vectors of a block for this many modes.
+fn block_size(count: usize) -> usize {
+    count + GUARDS + count / MODES_A_GUARD
 }
 
 fn wrong(path: &[Key], message: String) -> SolveError {
@@ -267,7 +299,7 @@ impl<'m> Eigenproblem<'_, 'm> {
     /// Assembles both matrices; refuses a part of the form without the unknown, and a capacity that is not positive.
     fn assemble(&self, cpu: &Cpu) -> Result<Matrices, SolveError> {
         let &Self { problem, space, form, constraints, .. } = self;
-        let operator = CpuOperator::new(DiscreteForm::new(space, form, &problem.boundary)?, cpu)?;
+        let operator = CpuOperator::new(DiscreteForm::new(space, form, &problem.facets)?, cpu)?;
         let mut constant = vec![0.0; constraints.n_dofs()];
         operator.residual(&State::default(), &mut constant)?;
         constraints.distribute_transpose(&mut constant);
@@ -292,7 +324,7 @@ impl<'m> Eigenproblem<'_, 'm> {
         if n > 1 && !is_symmetric(&m)? {
             return Err(wrong(&problem.of_capacity(), "modes need a symmetric matrix".into()));
         }
-        let points = (space.n_dofs() as f64).powf(-2.0 / form.dimension() as f64);
+        let points = (space.n_dofs() as f64).powf(-2.0 / space.mesh().dimension() as f64);
         Ok(Matrices { a, m, scale: traces[0] / traces[1] * points })
     }
 
@@ -409,7 +441,7 @@ impl<'m> Eigenproblem<'_, 'm> {
             }
             false => Vec::new(),
         };
-        let n_random = (count + GUARDS + count / MODES_A_GUARD).saturating_sub(start.len()).max(GUARDS);
+        let n_random = block_size(count).saturating_sub(start.len()).max(GUARDS);
         let of = |j: usize| parallel::map(n, 1 << 14, |i| if is_free(i) { random(i, j) } else { 0.0 });
         start.extend((0..n_random).map(of));
         start.into_iter().map(|x| Ok(Buffer::from_vec(device, x)?)).collect()
@@ -445,7 +477,7 @@ fn is_symmetric(a: &Csr<f64, Cpu>) -> Result<bool, LinalgError> {
         let mut both = a.row(row).zip(transposed.row(row));
         both.all(|((_, value), (_, mirrored))| (value - mirrored).abs() <= 1e-12 * sizes[row].abs())
     };
-    Ok((0..a.n_rows()).all(is_mirrored))
+    Ok(!parallel::map(a.n_rows(), 1 << 12, is_mirrored).contains(&false))
 }
 
 /// Returns a random number between −1 and 1 that is always the same.

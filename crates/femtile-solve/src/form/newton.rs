@@ -55,7 +55,7 @@ impl Converged {
 pub(super) fn check(config: &SolverConfig) -> Result<(), SolveError> {
     config.nonlinear.check()?;
     if config.nonlinear.method == NonlinearMethod::Picard {
-        let message = "an equation of its own has its exact tangent: take \"newton\"";
+        let message = "a form has its exact tangent: take \"newton\"";
         return Err(SolveError::solver("nonlinear", message));
     }
     Ok(())
@@ -100,7 +100,7 @@ impl Known<'_, '_> {
         stages: &mut Stages<'_>,
     ) -> Result<Solved, SolveError> {
         let Self { problem, space, form, constraints, motions, .. } = *self;
-        let operator = CpuOperator::new(DiscreteForm::new(space, form, &problem.boundary)?, cpu)?;
+        let operator = CpuOperator::new(DiscreteForm::new(space, form, &problem.facets)?, cpu)?;
         let all: Vec<u32> = (0..constraints.n_dofs() as u32).collect();
         let near_nullspace = takes_motions(config, form, motions).then(|| motions.rows_of(&all, constraints));
         let (operator, comm) = (Some(operator), Comm::alone());
@@ -203,12 +203,15 @@ impl Known<'_, '_> {
             let (unknown, n) = (unknown as usize, self.form.n_components());
             Ok::<_, SolveError>(Worst { unknown, point: places(self.space)?[unknown / n], value, residual })
         });
-        Ok(match (outcome.stop, refusal) {
+        let reason = match (outcome.stop, refusal) {
             (NewtonStop::Undefined, Some(refusal)) => refusal,
             (_, refusal) => {
                 warning(outcome, worst.transpose()?, refusal.as_ref().map(|text| text as &dyn Display))
             }
-        })
+        };
+        // Where a flux such as that of radiation has no slope.
+        let is_from_zero = !self.problem.has_initial() && !self.problem.is_in_time;
+        Ok(if is_from_zero { format!("{reason}; u began at zero: give `initial`") } else { reason })
     }
 }
 

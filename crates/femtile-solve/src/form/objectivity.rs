@@ -17,7 +17,7 @@ pub(super) fn warnings(problem: &FormProblem<'_>, form: &Form) -> Vec<String> {
     let (mesh, d) = (problem.mesh, form.dimension());
     let cells = form.integrals().iter().find(|integral| integral.domain == Domain::Cells);
     let (Some(cells), [(name, shape)]) = (cells, &problem.unknowns()[..]) else { return Vec::new() };
-    if *shape != Shape::Vector(d) {
+    if *shape != Shape::Vector(d) || mesh.is_surface {
         return Vec::new();
     }
     let mut by_tag = BTreeMap::new();

@@ -94,8 +94,14 @@ impl Known<'_, '_> {
             let message = "unknowns of several degrees are computed by one rank: take ranks = 1";
             return Err(SolveError::solver("ranks", message));
         }
-        if self.form.integrals().iter().any(|integral| matches!(integral.domain, Domain::Interior)) {
-            let message = "integrals over interior facets are computed by one rank: take ranks = 1";
+        if let Some(path) = self.problem.first_relation() {
+            let message = "unknowns that follow others are computed by one rank: take ranks = 1";
+            return Err(SolveError::setting(path, message));
+        }
+        let has_two_sides = |domain: &Domain| matches!(domain, Domain::Interior | Domain::Interface(_));
+        if self.form.integrals().iter().any(|integral| has_two_sides(&integral.domain)) {
+            let message =
+                "integrals over interior facets and interfaces are computed by one rank: take ranks = 1";
             return Err(SolveError::solver("ranks", message));
         }
         if self.approximation.is_needed(config) {
@@ -113,7 +119,7 @@ impl Known<'_, '_> {
         stages: &mut Stages<'_>,
     ) -> Result<Solved, SolveError> {
         let Self { problem, space, form, time, constraints, motions, .. } = *self;
-        let part = MeshPart::new(problem.mesh, &problem.boundary, &division.owners, comm.rank());
+        let part = MeshPart::new(problem.mesh, &problem.facets, &division.owners, comm.rank());
         check_unknowns::<D>(comm, part.as_ref().map_or(0, |part| part.n_owned))?;
         let own = part.as_ref().map(|part| FormPart::new(problem, space, part, comm.rank())).transpose();
         let own = agreed(comm, own)?;

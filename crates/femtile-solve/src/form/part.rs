@@ -6,11 +6,14 @@ use std::sync::Arc;
 use femtile_comm::{Comm, Halo, LocalUnknowns, OwnedRows};
 use femtile_device::Cpu;
 use femtile_form::{Argument, Coefficient, Form};
+use femtile_mesh::Mesh;
+use femtile_mesh::check::BoundaryFacets;
 use femtile_mesh::partition::MeshPart;
 use femtile_operator::{CpuOperator, DiscreteForm};
 use femtile_space::{LinearConstraints, LinearRelation, Space};
 
 use super::FormProblem;
+use super::interface::Interface;
 use super::problem::FacetTerm;
 use super::solve::{Conditions, assemble};
 use super::totals::Loads;
@@ -71,7 +74,13 @@ impl<'p> FormPart<'p> {
         let space = Space::new(&part.mesh, problem.degree)?;
         let numbering = Numbering::of_space(part, &space, rank)?;
         let numbers = numbers_of_dofs(whole, &space, &part.cells);
-        let problem = problem.on_part(part);
+        let of_part = CellSubset {
+            mesh: &part.mesh,
+            boundary: &part.boundary,
+            facets: &part.facets,
+            cells: &part.cells,
+        };
+        let problem = problem.on_cells(of_part, |_| true);
         Ok(Self { part, form: problem.form()?, problem, space, numbering, numbers })
     }
 
@@ -104,7 +113,7 @@ impl<'p> FormPart<'p> {
     }
 
     fn discrete(&self) -> Result<DiscreteForm<'_>, SolveError> {
-        Ok(DiscreteForm::new(&self.space, &self.form, &self.problem.boundary)?)
+        Ok(DiscreteForm::new(&self.space, &self.form, &self.problem.facets)?)
     }
 
     /// Returns an error with the numbers of cells and nodes of the whole mesh.
@@ -134,8 +143,19 @@ impl<'p> FormPart<'p> {
     }
 }
 
+/// Some cells of a mesh with their facets.
+#[derive(Clone, Copy)]
+pub(super) struct CellSubset<'p> {
+    pub mesh: &'p Mesh,
+    pub boundary: &'p BoundaryFacets,
+    /// The position of the first ones of these facets among all of the problem.
+    pub facets: &'p [u32],
+    /// The number of each cell in the whole mesh.
+    pub cells: &'p [u32],
+}
+
 /// Returns the number in the space `whole` of each degree of freedom of `space`, a part of its cells.
-fn numbers_of_dofs(whole: &Space<'_>, space: &Space<'_>, cells: &[u32]) -> Vec<u32> {
+pub(super) fn numbers_of_dofs(whole: &Space<'_>, space: &Space<'_>, cells: &[u32]) -> Vec<u32> {
     if let (Some(whole), Some(space)) = (whole.tensor(), space.tensor()) {
         return numbers_in(whole, space, cells).into_iter().map(|number| number as u32).collect();
     }
@@ -150,27 +170,42 @@ fn numbers_of_dofs(whole: &Space<'_>, space: &Space<'_>, cells: &[u32]) -> Vec<u
 }
 
 impl FormProblem<'_> {
-    /// Returns the problem on the part of a rank, without values of u: ghosts get theirs from the whole mesh.
-    fn on_part<'p>(&self, part: &'p MeshPart) -> FormProblem<'p> {
+    /// Returns the problem on some cells, with those integrals over facets that are wanted, without values of u and sources at points.
+    pub(super) fn on_cells<'p>(
+        &self,
+        part: CellSubset<'p>,
+        is_wanted: impl Fn(u32) -> bool,
+    ) -> FormProblem<'p> {
         let of_part = |arguments: &[(String, Argument)]| -> Vec<(String, Argument)> {
-            let on_cells = |argument: &Argument| on_cells(argument, &part.cells);
+            let on_cells = |argument: &Argument| on_cells(argument, part.cells);
             arguments.iter().map(|(name, argument)| (name.clone(), on_cells(argument))).collect()
         };
-        let mut place_of = vec![u32::MAX; self.boundary.len()];
-        part.facets.iter().zip(0..).for_each(|(&facet, place)| place_of[facet as usize] = place);
-        let term = |term: &FacetTerm| FacetTerm {
-            name: term.name.clone(),
+        let mut place_of = vec![u32::MAX; self.facets.len()];
+        let wanted = part.facets.iter().zip(0..).filter(|(facet, _)| is_wanted(**facet));
+        wanted.for_each(|(&facet, place)| place_of[facet as usize] = place);
+        let term = |(term, facets): (&FacetTerm, Vec<u32>)| FacetTerm {
             facets: {
-                let places = term.facets.iter().map(|&facet| place_of[facet as usize]);
+                let places = facets.into_iter().map(|facet| place_of[facet as usize]);
                 places.filter(|&place| place != u32::MAX).collect()
             },
             arguments: of_part(&term.arguments),
+            ..term.clone()
         };
         let boundary = Arc::new(part.boundary.clone());
-        let mut problem = FormProblem::new(&part.mesh, boundary, self.equation.clone()).degree(self.degree);
+        let mut problem = FormProblem::new(part.mesh, boundary, self.equation.clone()).degree(self.degree);
         problem.is_axisymmetric = self.is_axisymmetric;
+        problem.thickness = self.thickness.as_ref().map(|thickness| thickness.on_cells(part.cells));
+        problem.is_linear.clone_from(&self.is_linear);
         problem.coefficients = of_part(&self.coefficients);
-        problem.terms = self.terms.iter().map(term).collect();
+        let places = |pair: &[u32; 2]| {
+            Some(pair.map(|facet| place_of[facet as usize])).filter(|own| !own.contains(&u32::MAX))
+        };
+        let interface = |own: &Interface| Interface {
+            pairs: own.pairs.iter().filter_map(places).collect(),
+            ..own.clone()
+        };
+        problem.interfaces = self.interfaces.iter().map(interface).collect();
+        problem.terms = self.terms.iter().zip(self.facets_of_terms()).map(term).collect();
         problem.exact.clone_from(&self.exact);
         problem
     }

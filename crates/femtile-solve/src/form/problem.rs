@@ -14,17 +14,24 @@ use femtile_space::{PointMap, Space, SpaceError};
 use super::cell_metric::cell_metric;
 use super::continuation::Continuation;
 use super::given::{Given, Place, Terms};
+use super::inside::{OnFacets, with_inner_facets};
+use super::interface::{Interface, interface_path};
+use super::ties::{Floating, Pair, TiedDof};
 use super::totals::PointSource;
-use crate::boundary::Selected;
+use crate::capacity::resolved_capacity;
 use crate::coefficient::{check_count, coefficient, conductivity, scalar};
 use crate::ranks::OnMesh;
 use crate::setting::below;
-use crate::{InnerFacets, Key, Method, Nodes, Region, SolveError, Value};
+use crate::{Key, Method, Nodes, Region, SolveError, Value};
 
 /// An equation of `femtile-form` on a mesh, with coefficients and conditions.
 ///
 /// Of several integrals on one boundary facet the last one holds, of several values of one unknown the last one; values hold
 /// in place of integrals.
+///
+/// A region with the name of a tag has the facets with it on the boundary and those between cells. There an integral is a source on the
+/// surface, of both sides together, and a value holds at the nodes. What depends on the normal, on the gradient or on the cell needs
+/// the side of a facet: [`Region::side`].
 ///
 /// ```
 /// use std::sync::Arc;
@@ -50,7 +57,14 @@ use crate::{InnerFacets, Key, Method, Nodes, Region, SolveError, Value};
 #[derive(Debug, Clone)]
 pub struct FormProblem<'m> {
     pub(super) mesh: &'m Mesh,
-    pub(super) boundary: Arc<BoundaryFacets>,
+    /// The facets of the boundary, followed by both sides of each tagged facet inside the mesh and of those of interfaces.
+    pub(super) facets: Arc<BoundaryFacets>,
+    /// The number of those on the boundary.
+    pub(super) n_outer: usize,
+    /// The number of those before interfaces.
+    pub(super) n_joined: usize,
+    pub(super) interfaces: Vec<Interface>,
+    boundary: Arc<BoundaryFacets>,
     pub(super) equation: Equation,
     /// That of the space: the highest of all unknowns.
     pub(super) degree: usize,
@@ -60,20 +74,26 @@ pub struct FormProblem<'m> {
     pub(super) given: Vec<Given>,
     pub(super) terms: Vec<FacetTerm>,
     pub(super) sources: Vec<PointSource>,
+    pub(super) pairs: Vec<Pair>,
+    pub(super) floating: Vec<Floating>,
     /// For each component, or none for zero.
     initial: Vec<Coefficient>,
     /// The solution of a manufactured problem, for each component.
     pub(super) exact: Option<Vec<Expression>>,
     pub(super) continuation: Option<Continuation>,
     pub(super) is_in_time: bool,
+    /// Whether the capacity of the equation is its content.
+    pub(super) has_content: bool,
     pub(super) is_axisymmetric: bool,
+    pub(super) thickness: Option<Coefficient>,
     n_conditions: usize,
-    inner_facets: Vec<InnerFacets>,
     notes: Vec<String>,
     /// The metric of the cells, once it is asked for.
     metric: OnceLock<Arc<Coefficient>>,
     /// The interpolation of components of degree 1, once it is asked for.
     pub(super) interpolated: OnceLock<Arc<Vec<Option<Terms>>>>,
+    /// The degrees of freedom of sides that follow others, once they are asked for.
+    pub(super) tied: OnceLock<Arc<Vec<TiedDof>>>,
 }
 
 /// An integral over boundary facets.
@@ -83,14 +103,23 @@ pub(super) struct FacetTerm {
     pub name: String,
     pub facets: Vec<u32>,
     pub arguments: Vec<(String, Argument)>,
+    /// Whether the condition names a side of facets inside the mesh.
+    pub has_side: bool,
+    /// The number of its condition.
+    pub condition: usize,
 }
 
 impl<'m> FormProblem<'m> {
     /// Begins a problem with elements of degree 1; `boundary` is that of the mesh.
     pub fn new(mesh: &'m Mesh, boundary: Arc<BoundaryFacets>, equation: Equation) -> Self {
-        let is_linear = vec![false; equation.n_components(mesh.dimension())];
+        let is_linear = vec![false; equation.n_components(mesh.space_dimension())];
+        let facets = with_inner_facets(mesh, &boundary);
         Self {
             mesh,
+            n_joined: facets.len(),
+            interfaces: Vec::new(),
+            facets,
+            n_outer: boundary.len(),
             boundary,
             equation,
             degree: 1,
@@ -99,16 +128,20 @@ impl<'m> FormProblem<'m> {
             given: Vec::new(),
             terms: Vec::new(),
             sources: Vec::new(),
+            pairs: Vec::new(),
+            floating: Vec::new(),
             initial: Vec::new(),
             exact: None,
             continuation: None,
             is_in_time: false,
+            has_content: false,
             is_axisymmetric: false,
+            thickness: None,
             n_conditions: 0,
-            inner_facets: Vec::new(),
             notes: Vec::new(),
             metric: OnceLock::new(),
             interpolated: OnceLock::new(),
+            tied: OnceLock::new(),
         }
     }
 
@@ -116,6 +149,7 @@ impl<'m> FormProblem<'m> {
     #[must_use]
     pub fn degree(mut self, degree: usize) -> Self {
         self.degree = degree;
+        (self.interpolated, self.tied) = (OnceLock::new(), OnceLock::new());
         self
     }
 
@@ -138,7 +172,8 @@ impl<'m> FormProblem<'m> {
             }
             is_linear.extend(vec![degree != highest; n]);
         }
-        (self.degree, self.is_linear, self.interpolated) = (highest, is_linear, OnceLock::new());
+        self.is_linear = is_linear;
+        self = self.degree(highest);
         Ok(self)
     }
 
@@ -152,7 +187,7 @@ impl<'m> FormProblem<'m> {
 
     /// Returns the names of the unknowns, in the order of their components, with their shapes.
     pub fn unknowns(&self) -> Vec<(&str, Shape)> {
-        self.equation.unknowns(self.mesh.dimension()).collect()
+        self.equation.unknowns(self.mesh.space_dimension()).collect()
     }
 
     /// Solves in load steps: t grows from 0 to 1. Values that are set afterwards may depend on t. A linear equation is solved once,
@@ -170,6 +205,30 @@ impl<'m> FormProblem<'m> {
         self
     }
 
+    /// Makes the capacity of the equation its content H: the equation has $\partial H(u)/\partial t$ in place of
+    /// $c\,\partial u/\partial t$. In each step of [`Self::integrate`] the integral of H changes by what flows in, to the tolerance of the
+    /// solve. Each stage evaluates H at the earlier functions that it starts from.
+    #[must_use]
+    pub fn with_content(mut self) -> Self {
+        self.has_content = true;
+        self
+    }
+
+    /// Sets the capacity c of diffusion in time; of one that depends on u the [content](Self::with_content) is its integral from 0 to u,
+    /// by eight Gauss points.
+    ///
+    /// # Errors
+    /// As [`Self::scalar`]; for a capacity that depends on t, and for one that is not positive at a corner or in the middle of a cell.
+    pub fn capacity(&mut self, value: &Value) -> Result<(), SolveError> {
+        let capacity = resolved_capacity(self.mesh, value, &Coefficient::ZERO)?;
+        if capacity.uses_unknown() {
+            self.equation.set_capacity("capacity*u", &[]);
+            self.has_content = true;
+        }
+        self.set("capacity", capacity.mean_from_zero().into());
+        Ok(())
+    }
+
     /// Makes the plane the half section of a body of revolution: x is the distance from the axis, y runs along it; see
     /// [`femtile_form::FormBuilder::axisymmetric`]. Fluxes, energies and [functionals](Space::axisymmetric) are those of the body.
     ///
@@ -182,8 +241,11 @@ impl<'m> FormProblem<'m> {
                 "is set before conditions, as their totals are divided by the area of the body".to_owned(),
             );
         }
-        if self.mesh.dimension() != 2 {
+        if self.mesh.space_dimension() != 2 {
             return refuse("is for meshes in the plane, the half section of the body".to_owned());
+        }
+        if self.thickness.is_some() {
+            return refuse("bodies of revolution have no thickness: leave `thickness` out".to_owned());
         }
         let (points, beyond) = (&self.mesh.points, -axis_rounding(self.mesh));
         if let Some(node) = points.iter().position(|[x, ..]| *x < beyond) {
@@ -194,6 +256,59 @@ impl<'m> FormProblem<'m> {
         }
         self.is_axisymmetric = true;
         Ok(self)
+    }
+
+    /// Gives a mesh in the plane, or a surface in space, a thickness, by which all integrals over cells and edges are multiplied:
+    /// sources and fluxes are per volume and per area of the sheet.
+    ///
+    /// # Errors
+    /// [`SolveError::Setting`] for a value that the mesh does not have or that is not positive at a corner of a cell, for a mesh of
+    /// solids, for a body of revolution, and after conditions.
+    pub fn thickness(mut self, value: &Value) -> Result<Self, SolveError> {
+        let path: [Key; 2] = ["space".into(), "thickness".into()];
+        let refuse = |message: String| Err(SolveError::setting(&path, message));
+        if self.n_conditions > 0 {
+            return refuse("is set before conditions, as their totals are divided by areas".to_owned());
+        }
+        if self.mesh.dimension() != 2 {
+            return refuse("is for meshes in the plane and surfaces in space".to_owned());
+        }
+        if self.is_axisymmetric {
+            return refuse("bodies of revolution have no thickness: leave one of them out".to_owned());
+        }
+        let value = value.parsed(self.mesh, &path, &Names { time: false, others: &[] })?;
+        let found = scalar(self.mesh, &value, &path)?;
+        for cell in 0..self.mesh.n_cells() {
+            let tag = self.mesh.cell_tags.get(cell).copied().unwrap_or(0);
+            for &node in self.mesh.cell(cell) {
+                let point = self.mesh.points[node as usize];
+                let thickness = found.scalar_at(cell, tag, point);
+                if !(thickness > 0.0 && thickness.is_finite()) {
+                    let [x, y, z] = point;
+                    return refuse(format!(
+                        "is {thickness} at ({x}, {y}, {z}); it must be positive and finite"
+                    ));
+                }
+            }
+        }
+        self.thickness = Some(found);
+        Ok(self)
+    }
+
+    /// Returns whether the sheet has a thickness.
+    pub fn has_thickness(&self) -> bool {
+        self.thickness.is_some()
+    }
+
+    /// Returns whether the thickness is one of cells, so that facets between them may have two.
+    pub(super) fn has_thickness_of_cells(&self) -> bool {
+        matches!(self.thickness, Some(Coefficient::ByTag(_) | Coefficient::CellField(_)))
+    }
+
+    /// Begins a form of an equation on the mesh, with the weight of all integrals.
+    pub(super) fn begun<'e>(&self, equation: &'e Equation) -> FormBuilder<'e> {
+        let builder = equation.form(self.mesh.space_dimension());
+        builder.axisymmetric(self.is_axisymmetric).thickness(self.thickness.clone())
     }
 
     /// Returns the space of the unknowns.
@@ -215,9 +330,14 @@ impl<'m> FormProblem<'m> {
         Ok(())
     }
 
+    /// Returns the name of the equation.
+    pub fn equation_name(&self) -> &str {
+        self.equation.name()
+    }
+
     /// Returns the number of components of u.
     pub fn n_components(&self) -> usize {
-        self.equation.n_components(self.mesh.dimension())
+        self.equation.n_components(self.mesh.space_dimension())
     }
 
     /// Returns the shape of a coefficient of the equation.
@@ -225,12 +345,25 @@ impl<'m> FormProblem<'m> {
         self.equation.coefficient_shape(name)
     }
 
-    /// Sets a scalar coefficient.
+    /// Adds a coefficient for formulas of fluxes through the boundary.
+    ///
+    /// # Errors
+    /// [`SolveError::Setting`] for a name that has a meaning in the equation.
+    pub fn add_coefficient(&mut self, name: &str, shape: CoefficientShape) -> Result<(), SolveError> {
+        self.equation.add_coefficient(name, shape).map_err(|error| match error {
+            FormError::Coefficient { message, .. } => {
+                SolveError::setting(&below(&of_equation("constants"), name), message)
+            }
+            other => other.into(),
+        })
+    }
+
+    /// Sets a scalar coefficient, of diffusion without convection also a function of u.
     ///
     /// # Errors
     /// [`SolveError::Setting`] with the key of the coefficient for a value that the mesh does not have, or a tensor.
     pub fn scalar(&mut self, name: &str, value: &Value) -> Result<(), SolveError> {
-        let found = self.number(value, &self.of_coefficient(name))?;
+        let found = self.number_of_state(value, &self.of_coefficient(name))?;
         self.set(name, found.into());
         Ok(())
     }
@@ -244,13 +377,14 @@ impl<'m> FormProblem<'m> {
         self.scalar(DENSITY, value)
     }
 
-    /// Sets a coefficient that is a scalar or a tensor.
+    /// Sets a coefficient that is a scalar or a tensor, of diffusion without convection also a function of u.
     ///
     /// # Errors
     /// As [`Self::scalar`].
     pub fn tensor(&mut self, name: &str, value: &Value) -> Result<(), SolveError> {
         let path = self.of_coefficient(name);
-        let found = conductivity(self.mesh, &self.parsed(value, &path)?, &path, &mut self.notes)?;
+        let value = self.parsed(value, &path, self.names_of_state())?;
+        let found = conductivity(self.mesh, &value, &path, &mut self.notes)?;
         self.set(name, found.into());
         Ok(())
     }
@@ -277,7 +411,7 @@ impl<'m> FormProblem<'m> {
     pub fn vector_field(&mut self, name: &str, value: &Value) -> Result<(), SolveError> {
         let path = self.of_coefficient(name);
         let found = coefficient(self.mesh, value, &path)?;
-        let d = self.mesh.dimension();
+        let d = self.mesh.space_dimension();
         if !matches!(&found, Coefficient::CellField(field) if (d..=3).contains(&field.n_components)) {
             let message = format!("a vector is needed here: an array with {d} entries, or a cell field");
             return Err(SolveError::setting(&path, message));
@@ -297,15 +431,15 @@ impl<'m> FormProblem<'m> {
         values: &[(&str, &Value)],
     ) -> Result<(), SolveError> {
         let path = self.condition();
-        let facets = self.select(&region.into(), &path)?;
+        let on = self.select(region, &path)?;
         let of_term = below(&path, term);
         let resolve = |(name, value): &(&str, &Value)| {
             // A term with one number is its value.
             let path = if values.len() == 1 { of_term.clone() } else { below(&of_term, *name) };
-            Ok(((*name).to_owned(), self.number(value, &path)?.into()))
+            Ok(((*name).to_owned(), self.number_of_state(value, &path)?.into()))
         };
         let arguments = values.iter().map(resolve).collect::<Result<_, SolveError>>()?;
-        self.terms.push(FacetTerm { name: term.to_owned(), facets, arguments });
+        self.add_term(term.to_owned(), on, arguments);
         Ok(())
     }
 
@@ -320,10 +454,10 @@ impl<'m> FormProblem<'m> {
         values: &[Value],
     ) -> Result<(), SolveError> {
         let path = self.condition();
-        let facets = self.select(&region.into(), &path)?;
+        let on = self.select(region, &path)?;
         let found = self.components(values, &below(&path, term))?;
         let arguments = vec![("value".to_owned(), found.into())];
-        self.terms.push(FacetTerm { name: term.to_owned(), facets, arguments });
+        self.add_term(term.to_owned(), on, arguments);
         Ok(())
     }
 
@@ -338,16 +472,22 @@ impl<'m> FormProblem<'m> {
         formulas: impl Into<Formulas>,
     ) -> Result<(), SolveError> {
         let path = self.condition();
-        let facets = self.select(&region.into(), &path)?;
-        self.add_flux(facets, formulas.into());
+        let on = self.select(region, &path)?;
+        self.add_flux(on, formulas.into());
         Ok(())
     }
 
     /// Adds the formulas of the condition that was begun.
-    pub(super) fn add_flux(&mut self, facets: Vec<u32>, flux: Formulas) {
+    pub(super) fn add_flux(&mut self, on: OnFacets, flux: Formulas) {
         let name = format!("{CONDITION}{}", self.n_conditions - 1);
         self.equation.set_boundary_term(&name, BoundaryTerms { flux, ..BoundaryTerms::default() });
-        self.terms.push(FacetTerm { name, facets, arguments: Vec::new() });
+        self.add_term(name, on, Vec::new());
+    }
+
+    /// Adds a term of the condition that was begun.
+    fn add_term(&mut self, name: String, on: OnFacets, arguments: Vec<(String, Argument)>) {
+        let (OnFacets { facets, has_side }, condition) = (on, self.n_conditions - 1);
+        self.terms.push(FacetTerm { name, facets, arguments, has_side, condition });
     }
 
     /// Returns the Krylov method that goes with the tangent: conjugate gradients where they can, see
@@ -374,7 +514,9 @@ impl<'m> FormProblem<'m> {
         values: &[Option<Value>],
     ) -> Result<(), SolveError> {
         let path = self.condition();
-        let facets = self.select(&region.into(), &path)?;
+        let region = region.into();
+        // Both sides of an interface have the value, unless one of them is named.
+        let facets = self.facets_of_flux(region, &below(&path, "where"))?;
         self.give(Place::Facets(facets), values, &path)
     }
 
@@ -392,19 +534,6 @@ impl<'m> FormProblem<'m> {
         self.give(Place::Nodes(nodes), values, &path)
     }
 
-    /// Returns the facets of a part of the boundary; `path` is the setting that names it.
-    ///
-    /// # Errors
-    /// [`SolveError::Setting`] if it has none.
-    pub fn facets(&self, region: impl Into<Region>, path: &[Key]) -> Result<Selected, SolveError> {
-        region.into().facets(OnMesh::whole(self.mesh), &self.boundary, path)
-    }
-
-    /// Returns tags of conditions that are on facets inside the mesh too, where they do not hold.
-    pub fn inner_facets(&self) -> &[InnerFacets] {
-        &self.inner_facets
-    }
-
     /// Returns notes on the coefficients.
     pub fn notes(&self) -> &[String] {
         &self.notes
@@ -412,6 +541,7 @@ impl<'m> FormProblem<'m> {
 
     /// Returns the form of the problem.
     pub(super) fn form(&self) -> Result<Form, SolveError> {
+        self.check_surface()?;
         self.built(None).map_err(|error| self.at_its_setting(error))
     }
 
@@ -443,14 +573,26 @@ impl<'m> FormProblem<'m> {
     /// Returns an error with the setting that it is about.
     pub(super) fn at_its_setting(&self, error: FormError) -> SolveError {
         match error {
-            FormError::Coefficient { coefficient, message }
-                if Equation::text_of(self.equation.name()).is_none() =>
-            {
+            FormError::Coefficient { coefficient, message } if !self.is_of_library(&coefficient) => {
                 SolveError::setting(&self.of_coefficient(&coefficient), message)
             }
             FormError::Equation { message, .. } => SolveError::setting(&["equation".into()], message),
             other => at_its_key(other),
         }
+    }
+
+    /// Refuses displacements on surfaces in space, where equations of scalars alone have their meaning.
+    fn check_surface(&self) -> Result<(), SolveError> {
+        let Some(name) = self.equation.first_vector().filter(|_| self.mesh.is_surface) else {
+            return Ok(());
+        };
+        let message = "on a surface in space unknowns are numbers: the equations of membranes and shells have more terms than those of \
+                       vectors";
+        let path: Vec<Key> = match Equation::text_of(self.equation.name()) {
+            Some(_) => of_equation("kind"),
+            None => vec!["unknown".into(), name.into(), "components".into()],
+        };
+        Err(SolveError::setting(&path, message))
     }
 
     /// Refuses an equation in time where a steady one is solved.
@@ -489,6 +631,8 @@ impl<'m> FormProblem<'m> {
                 "a formula uses the rate of the unknown, and the problem is steady: give [time]",
             ));
         }
+        self.check_sides(form)?;
+        self.check_interfaces(form)?;
         if self.continuation.is_none() && !self.is_in_time && reads(&|input| *input == Input::Time) {
             let message = "a formula uses t, which load steps raise from 0 to 1: give [continuation]";
             return Err(SolveError::setting(&path, message));
@@ -519,7 +663,7 @@ impl<'m> FormProblem<'m> {
     }
 
     fn builder(&self, parameter: Option<(&str, &Field)>) -> Result<FormBuilder<'_>, FormError> {
-        let mut builder = self.equation.form(self.mesh.dimension()).axisymmetric(self.is_axisymmetric);
+        let mut builder = self.begun(&self.equation);
         if self.equation.needs_cell_metric() {
             builder = builder.with_cell_metric(self.cell_metric()?);
         }
@@ -532,14 +676,13 @@ impl<'m> FormProblem<'m> {
                 _ => builder.with(name, argument.clone())?,
             };
         }
-        let mut is_taken = vec![false; self.boundary.len()];
-        for term in self.terms.iter().rev() {
-            let own: Vec<u32> =
-                term.facets.iter().copied().filter(|&facet| !is_taken[facet as usize]).collect();
-            own.iter().for_each(|&facet| is_taken[facet as usize] = true);
+        for (term, own) in self.terms.iter().zip(self.facets_of_terms()).rev() {
             let arguments: Vec<(&str, Argument)> =
                 term.arguments.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
             builder = builder.on_boundary(&term.name, &own, &arguments)?;
+        }
+        for Interface { name, pairs, .. } in &self.interfaces {
+            builder = builder.on_interface(name, pairs)?;
         }
         Ok(builder)
     }
@@ -551,10 +694,21 @@ impl<'m> FormProblem<'m> {
 
     /// Returns the path of a coefficient; those of an equation of the user are its constants.
     fn of_coefficient(&self, name: &str) -> Vec<Key> {
-        match Equation::text_of(self.equation.name()) {
-            Some(_) => of_equation(name),
-            None => below(&of_equation("constants"), name),
+        match self.is_of_library(name) {
+            true => of_equation(name),
+            false => below(&of_equation("constants"), name),
         }
+    }
+
+    /// Returns whether a coefficient has a key of its own in case files.
+    pub(super) fn is_of_library(&self, coefficient: &str) -> bool {
+        let library = Equation::named(self.equation.name());
+        library.is_ok_and(|own| coefficient == DENSITY || own.coefficient_shape(coefficient).is_some())
+    }
+
+    /// Returns whether the first values were given.
+    pub(super) fn has_initial(&self) -> bool {
+        !self.initial.is_empty()
     }
 
     /// Returns the first values of the unknowns, without Dirichlet values.
@@ -597,14 +751,28 @@ impl<'m> FormProblem<'m> {
     }
 
     /// Resolves a scalar, which may depend on t if there are load steps or the equation is in time.
-    fn number(&self, value: &Value, path: &[Key]) -> Result<Coefficient, SolveError> {
-        scalar(self.mesh, &self.parsed(value, path)?, path)
+    pub(super) fn number(&self, value: &Value, path: &[Key]) -> Result<Coefficient, SolveError> {
+        scalar(self.mesh, &self.parsed(value, path, &[])?, path)
     }
 
-    fn parsed(&self, value: &Value, path: &[Key]) -> Result<Value, SolveError> {
-        match self.continuation.is_some() || self.is_in_time {
+    /// Resolves a scalar, which may depend on the unknown as well.
+    fn number_of_state(&self, value: &Value, path: &[Key]) -> Result<Coefficient, SolveError> {
+        scalar(self.mesh, &self.parsed(value, path, self.names_of_state())?, path)
+    }
+
+    /// Returns the names of the unknowns in coefficients.
+    fn names_of_state(&self) -> &'static [&'static str] {
+        match (self.equation.name(), self.is_in_time) {
+            ("reaction-diffusion", _) | ("diffusion", true) => &["u"],
+            _ => &[],
+        }
+    }
+
+    fn parsed(&self, value: &Value, path: &[Key], others: &[&str]) -> Result<Value, SolveError> {
+        let time = self.continuation.is_some() || self.is_in_time;
+        match time || !others.is_empty() {
             false => Ok(value.clone()),
-            true => value.parsed(self.mesh, path, &Names { time: true, others: &[] }),
+            true => value.parsed(self.mesh, path, &Names { time, others }),
         }
     }
 
@@ -619,12 +787,15 @@ impl<'m> FormProblem<'m> {
         vec!["boundary".into(), (self.n_conditions - 1).into()]
     }
 
-    pub(super) fn select(&mut self, region: &Region, path: &[Key]) -> Result<Vec<u32>, SolveError> {
-        let selected = region.facets(OnMesh::whole(self.mesh), &self.boundary, &below(path, "where"))?;
-        if selected.n_inside > 0 {
-            self.inner_facets.push(InnerFacets { condition: self.n_conditions - 1, n: selected.n_inside });
-        }
-        Ok(selected.facets)
+    pub(super) fn select(&self, region: impl Into<Region>, path: &[Key]) -> Result<OnFacets, SolveError> {
+        let region = region.into();
+        let has_side = matches!(region, Region::Side { .. });
+        Ok(OnFacets { facets: self.facets(region, &below(path, "where"))?, has_side })
+    }
+
+    /// Returns the boundary of the mesh.
+    pub(super) fn boundary(&self) -> &BoundaryFacets {
+        &self.boundary
     }
 
     fn give(&mut self, place: Place, values: &[Option<Value>], path: &[Key]) -> Result<(), SolveError> {
@@ -643,7 +814,7 @@ impl<'m> FormProblem<'m> {
     }
 
     /// Returns the path of a component of a setting with a value for each: below its unknown, if there are several.
-    fn of_component(&self, path: &[Key], component: usize) -> Vec<Key> {
+    pub(super) fn of_component(&self, path: &[Key], component: usize) -> Vec<Key> {
         let unknowns = self.unknowns();
         let (mut path, mut left) = (path.to_vec(), component);
         for &(name, shape) in &unknowns {
@@ -663,7 +834,7 @@ impl<'m> FormProblem<'m> {
     }
 
     fn components(&self, values: &[Value], path: &[Key]) -> Result<Vec<Coefficient>, SolveError> {
-        let (found, d) = (values.len(), self.mesh.dimension());
+        let (found, d) = (values.len(), self.mesh.space_dimension());
         if found != d {
             let message = format!("{found} entries in {d} dimensions: give one for each axis");
             return Err(SolveError::setting(path, message));
@@ -724,6 +895,7 @@ fn at_its_key(error: FormError) -> SolveError {
             }
             None => return error.into(),
         },
+        ["interface", term, ..] => interface_path(term),
         ["functional"] => vec!["functional".into()],
         ["coefficients", name] => below(&of_equation("constants"), name),
         ["unknown", name] => vec!["unknown".into(), name.into()],
@@ -731,6 +903,8 @@ fn at_its_key(error: FormError) -> SolveError {
         [key, ..] => of_equation(key),
         [] => return error.into(),
     };
-    let within = (!of_formula.span.is_empty()).then(|| of_formula.span.clone());
+    // Factors stand in brackets in the formulas of interfaces.
+    let is_given = words.first() != Some(&"interface");
+    let within = (is_given && !of_formula.span.is_empty()).then(|| of_formula.span.clone());
     SolveError::Setting { path, within, message: of_formula.to_string() }
 }

@@ -72,8 +72,8 @@ impl<'m> FormProblem<'m> {
         self.continuation.map_or(Ok(()), Continuation::check)?;
         let (time, at_end) = (self.end(), self.at_time(self.end()));
         stress::check(&at_end)?;
-        diffusion::check(&at_end)?;
         let form = self.form()?;
+        diffusion::check(&at_end, form.is_linear())?;
         self.check_steady()?;
         self.check_formulas(&form)?;
         let approximation = Approximation::new(self, &form, config);
@@ -85,12 +85,14 @@ impl<'m> FormProblem<'m> {
         }
         let constraints = self.constraints_at(&space, space.n_dofs() * form.n_components(), time)?;
         let motions = Motions::new(&space, &form, &self.unknowns())?;
-        if let Some(free) = motions.free(&space, &form, &constraints)? {
+        let discrete = DiscreteForm::new(&space, &form, &self.facets)?;
+        if let Some(free) = motions.free(discrete, &constraints)? {
             return Err(refusal(&free));
         }
         let mut warnings: Vec<String> = diffusion::peclet_warning(&at_end).into_iter().collect();
         warnings.extend(objectivity::warnings(self, &form));
         warnings.extend_from_slice(self.notes());
+        warnings.extend(self.warnings_of_sides(&space)?);
 
         let known = Known {
             problem: self,
@@ -183,7 +185,7 @@ impl Known<'_, '_> {
         let choice = self.choice(cpu, config, opening)?;
         let loads = problem.loads(space);
         let at = Conditions { constraints, time, loads: &loads };
-        let discrete = DiscreteForm::new(space, form, &problem.boundary)?;
+        let discrete = DiscreteForm::new(space, form, &problem.facets)?;
         let assembled = match &choice.device {
             Chosen::Cuda(gpu) => assemble(cpu, Some(gpu), discrete, at),
             Chosen::Cpu => assemble(cpu, None, discrete, at),
@@ -317,7 +319,7 @@ pub(super) fn config_for(config: &SolverConfig, form: &Form) -> Result<SolverCon
 }
 
 /// Returns the error of a problem whose solution is one of many.
-fn refusal(Free { motions, at }: &Free) -> SolveError {
+pub(super) fn refusal(Free { motions, at }: &Free) -> SolveError {
     let part = at.map_or(String::new(), |[x, y, z]| format!(" in the part of the mesh with ({x}, {y}, {z})"));
     let message = match &motions[..] {
         [only] if only == CONSTANT => format!(

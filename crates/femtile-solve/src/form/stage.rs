@@ -10,11 +10,17 @@ use crate::SolveError;
 use crate::ranks::RankDevice;
 
 /// The equation $r(t, u, a u - b) = d$ of a stage, with the residual r of a form.
+///
+/// Of a form with a content H(u), its capacity in r is H: the rate is a at all unknowns, so that r has $a \int H(u)\,v$, and d has
+/// $\sum_i f_i \int H(u_i)\,v$ as well, of the functions whose sum with these factors is b. What the content changes by is then what
+/// flows in, to the tolerance of the solve.
 pub(super) struct FormStage<D: Device> {
     /// a.
     pub shift: f64,
     /// b.
     pub history: Buffer<f64, D>,
+    /// Whether the form has a content.
+    pub has_content: bool,
     /// d, at the owned unknowns, zero at those with Dirichlet values; none if it is zero.
     pub defect: Option<Buffer<f64, D>>,
     /// The norm of the residual of b/a, which is what the stage changes; NaN if it has no value.
@@ -24,9 +30,17 @@ pub(super) struct FormStage<D: Device> {
 impl<D: RankDevice> FormStage<D> {
     /// Returns the rate of a function.
     pub fn rate(&self, u: &Buffer<f64, D>) -> Result<Buffer<f64, D>, LinalgError> {
+        if self.has_content {
+            return Buffer::from_host(u.device(), &vec![self.shift; u.len()]).map_err(LinalgError::from);
+        }
         let mut rate = Buffer::zeros(u.device(), u.len())?;
         u.device().combine(&mut rate, &[(self.shift, u), (-1.0, &self.history)])?;
         Ok(rate)
+    }
+
+    /// Returns the derivative of the rate by u.
+    pub fn slope(&self) -> f64 {
+        if self.has_content { 0.0 } else { self.shift }
     }
 
     /// Returns the size to which a residual with terms of a norm is relative.
@@ -56,15 +70,34 @@ impl<D: RankDevice> FormEquation<'_, D> {
         let mut before = zeros()?;
         device.combine(&mut before, &[(1.0 / shift, of.history)])?;
         self.impose(&mut before)?;
-        let defect = of.defect.map(|defect| self.copied(defect)).transpose()?;
-        let history = self.copied(of.history)?;
-        self.stage = Some(FormStage { shift, history, defect, change: f64::NAN });
+        let mut defect = of.defect.map(|defect| self.copied(defect)).transpose()?;
+        if self.has_content {
+            let mut sum = defect.take().map_or_else(zeros, Ok)?;
+            for &(factor, u) in of.summands {
+                device.axpby(&mut sum, factor, &self.content(u)?, 1.0)?;
+            }
+            defect = Some(sum);
+        }
+        let (history, has_content) = (self.copied(of.history)?, self.has_content);
+        self.stage = Some(FormStage { shift, history, has_content, defect, change: f64::NAN });
         let change = self.residual(&before)?.norm;
         self.forget_refusal();
         if let Some(stage) = &mut self.stage {
             stage.change = change;
         }
         Ok(())
+    }
+
+    /// Returns $\int H(u)\,v$, zero at unknowns with Dirichlet values: the residual with the rate 1 less that without. Collective.
+    ///
+    /// # Errors
+    /// An integrand without a value.
+    fn content(&mut self, u: &Buffer<f64, D>) -> Result<Buffer<f64, D>, SolveError> {
+        let one = Buffer::from_host(u.device(), &vec![1.0; u.len()]).map_err(LinalgError::from)?;
+        let mut content = self.residual_with(u, Some(one))?;
+        let without = self.residual_with(u, None)?;
+        u.device().axpby(&mut content, -1.0, &without, 1.0)?;
+        Ok(content)
     }
 
     /// Writes $-r(t, u, 0)$ at the time that was brought into `d`, zero at unknowns with Dirichlet values. Collective.
@@ -103,7 +136,8 @@ impl<D: RankDevice> FormEquation<'_, D> {
         let device = self.form.device;
         let [history, u] =
             [history, u].map(|values| Buffer::from_host(device, values).map_err(LinalgError::from));
-        self.stage = Some(FormStage { shift: *shift, history: history?, defect: None, change: f64::NAN });
+        let (shift, history, has_content) = (*shift, history?, self.has_content);
+        self.stage = Some(FormStage { shift, history, has_content, defect: None, change: f64::NAN });
         self.make_again(*time, &u?)?;
         self.linear.restore_per_digit(*per_digit);
         Ok(())

@@ -36,10 +36,11 @@ impl<'a, 'm, D: RankDevice> FormStages<'a, 'm, D> {
     /// Begins with the Dirichlet values of the known parts.
     pub fn new(
         known: &'a Known<'a, 'm>,
-        equation: FormEquation<'a, D>,
+        mut equation: FormEquation<'a, D>,
         mass: Option<Box<dyn LinearOperator<f64, D>>>,
         config: &SolverConfig,
     ) -> Self {
+        equation.has_content = known.problem.has_content;
         Self {
             known,
             equation,

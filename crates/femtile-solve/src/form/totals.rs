@@ -15,7 +15,7 @@ use crate::{Key, Region, SolveError, below};
 /// A source at a point of the mesh.
 #[derive(Debug, Clone)]
 pub(super) struct PointSource {
-    point: [f64; 3],
+    pub point: [f64; 3],
     /// For each component what it gives.
     totals: Vec<f64>,
 }
@@ -46,8 +46,9 @@ impl FormProblem<'_> {
         Ok(())
     }
 
-    /// Adds a flux into the body, the same all over a part of the boundary, with the total of each component; `total` divided by the
-    /// area, of a body of revolution that of its surface. Where a later condition takes facets of the part, their share is lost.
+    /// Adds a flux into the body, the same all over a part of the boundary or of tagged facets inside, with the total of each component;
+    /// `total` divided by the area, of a sheet with its thickness, of a body of revolution that of its surface. Where a later condition
+    /// takes facets of the part, their share is lost.
     ///
     /// # Errors
     /// [`SolveError::Setting`] for a part without facets or without area, for another number of totals than components, and for one
@@ -55,10 +56,10 @@ impl FormProblem<'_> {
     pub fn total_on_boundary(&mut self, region: impl Into<Region>, totals: &[f64]) -> Result<(), SolveError> {
         let path = self.condition();
         self.check_totals(totals, &path)?;
-        let facets = self.select(&region.into(), &path)?;
-        let area = self.area(&facets, self.is_axisymmetric)?;
+        let on = self.select(region, &path)?;
+        let area = self.area(&on.facets, self.is_axisymmetric)?;
         let of_axis = match self.is_axisymmetric {
-            true => TAU * axis_rounding(self.mesh) * self.area(&facets, false)?,
+            true => TAU * axis_rounding(self.mesh) * self.area(&on.facets, false)?,
             false => 0.0,
         };
         if area <= of_axis {
@@ -72,11 +73,11 @@ impl FormProblem<'_> {
             (name.to_owned(), if shape == Shape::Number { formula } else { format!("[{formula}]") })
         };
         let formulas = Formulas::ByUnknown(self.unknowns().into_iter().map(of_unknown).collect());
-        self.add_flux(facets, formulas);
+        self.add_flux(on, formulas);
         Ok(())
     }
 
-    fn check_totals(&self, totals: &[f64], path: &[Key]) -> Result<(), SolveError> {
+    pub(super) fn check_totals(&self, totals: &[f64], path: &[Key]) -> Result<(), SolveError> {
         let path = below(path, "total");
         check_count(totals.len(), self.n_components(), &path)?;
         match totals.iter().find(|total| !total.is_finite()) {
@@ -85,7 +86,8 @@ impl FormProblem<'_> {
         }
     }
 
-    /// Returns the area of some boundary facets, by the rule that integrates fluxes; if asked for, that of the body of revolution.
+    /// Returns the area of some boundary facets, by the rule that integrates fluxes, of a sheet with its thickness; if asked for, that of
+    /// the body of revolution.
     fn area(&self, facets: &[u32], is_axisymmetric: bool) -> Result<f64, SolveError> {
         let unit = BoundaryTerms { flux: "1".into(), ..BoundaryTerms::default() };
         let text = EquationText {
@@ -94,15 +96,26 @@ impl FormProblem<'_> {
             ..EquationText::default()
         };
         let equation = Equation::new("area", text)?;
-        let form = equation.form(self.mesh.dimension()).axisymmetric(is_axisymmetric);
+        let form = self.begun(&equation).axisymmetric(is_axisymmetric);
         let form = form.on_boundary("unit", facets, &[])?.build()?;
         let space = Space::new(self.mesh, self.degree)?.axisymmetric(is_axisymmetric);
-        let fluxes = DiscreteForm::new(&space, &form, &self.boundary)?.prescribed_fluxes(&State::default())?;
+        let fluxes = DiscreteForm::new(&space, &form, &self.facets)?.prescribed_fluxes(&State::default())?;
         Ok(fluxes.iter().sum())
     }
 
-    /// Returns the right side of the sources at points, $\sum_s s_c\,\varphi_i(x_s)$.
+    /// Returns the right side of the sources at points and of the totals of floating parts, each at one of their unknowns.
     pub(super) fn loads(&self, space: &Space<'_>) -> Loads {
+        let (mut loads, n) = (self.point_loads(space), self.n_components() as u32);
+        for (floating, dofs) in self.floating.iter().zip(self.floating_dofs(space)) {
+            let Some(dof) = dofs.first() else { continue };
+            let totals = (0..n).zip(&floating.totals);
+            loads.extend(totals.filter_map(|(c, total)| Some((dof * n + c, (*total)?))));
+        }
+        loads
+    }
+
+    /// Returns the right side of the sources at points, $\sum_s s_c\,\varphi_i(x_s)$.
+    pub(super) fn point_loads(&self, space: &Space<'_>) -> Loads {
         if self.sources.is_empty() {
             return Loads::new();
         }

@@ -88,7 +88,7 @@ impl<'a> OnMesh<'a> {
             let [lower, upper] = along(axis);
             format!("{} from {lower} to {upper}", ["x", "y", "z"][axis])
         };
-        (0..self.mesh.dimension()).map(range).collect::<Vec<_>>().join(", ")
+        (0..self.mesh.space_dimension()).map(range).collect::<Vec<_>>().join(", ")
     }
 }
 

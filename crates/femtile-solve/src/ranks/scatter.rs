@@ -16,7 +16,7 @@ use super::wire::{From, To, truncated};
 use crate::SolveError;
 
 /// Header of a part: numbers of cells, order of curved cells, numbers of owned and shared nodes.
-const NUMBERS: usize = 4;
+const NUMBERS: usize = 5;
 const KINDS: [CellKind; 5] = [
     CellKind::Segment,
     CellKind::Triangle,
@@ -115,7 +115,8 @@ fn send(to: To<'_>, part: &MeshPart, n_shared: usize) -> Result<(), LinalgError>
     let MeshPart { mesh, boundary, nodes, cells, facets, n_owned, owners } = part;
     let kind = KINDS.iter().position(|&kind| kind == mesh.kind).unwrap_or(0);
     let order = mesh.curved.as_ref().map_or(0, |curved| curved.order);
-    to.array(&[kind, order, *n_owned, n_shared].map(|number| number as u64))?;
+    let is_surface = usize::from(mesh.is_surface);
+    to.array(&[kind, is_surface, order, *n_owned, n_shared].map(|number| number as u64))?;
     to.array(&mesh.points)?;
     to.array(&mesh.cells)?;
     if let Some(curved) = &mesh.curved {
@@ -140,7 +141,7 @@ fn send(to: To<'_>, part: &MeshPart, n_shared: usize) -> Result<(), LinalgError>
 fn received(comm: &Comm) -> Result<(MeshPart, usize), LinalgError> {
     let from = From { comm, rank: 0 };
     let numbers: [u64; NUMBERS] = from.array()?.try_into().map_err(|_| truncated(0))?;
-    let [kind, order, n_owned, n_shared] = numbers.map(|number| number as usize);
+    let [kind, is_surface, order, n_owned, n_shared] = numbers.map(|number| number as usize);
     let kind = *KINDS.get(kind).ok_or_else(|| truncated(0))?;
     let (points, cells) = (from.array()?, from.array()?);
     let curved = match order {
@@ -154,8 +155,19 @@ fn received(comm: &Comm) -> Result<(MeshPart, usize), LinalgError> {
     let tag_names = tags.zip(from.texts()?).collect();
     let (cell_fields, node_fields) = (from.fields()?, from.fields()?);
     let notes = Vec::new();
-    let mesh =
-        Mesh { points, kind, cells, curved, cell_tags, facets, tag_names, cell_fields, node_fields, notes };
+    let mesh = Mesh {
+        points,
+        kind,
+        is_surface: is_surface != 0,
+        cells,
+        curved,
+        cell_tags,
+        facets,
+        tag_names,
+        cell_fields,
+        node_fields,
+        notes,
+    };
     let boundary = BoundaryFacets { nodes: from.array()?, cells: from.array()?, local: from.array()? };
     let (nodes, cells, facets, owners) = (from.array()?, from.array()?, from.array()?, from.array()?);
     Ok((MeshPart { mesh, boundary, nodes, cells, facets, n_owned, owners }, n_shared))

@@ -7,10 +7,10 @@ use femtile_form::{Argument, Coefficient, Equation};
 use femtile_linalg::krylov::Stop;
 use femtile_mesh::check::boundary_facets;
 use femtile_mesh::generate::{BoxSplit, SquareSplit};
-use femtile_mesh::{Field, Mesh};
+use femtile_mesh::{CellSide, Field, Mesh};
 use femtile_solve::{
     AmgOptions, Continuation, FormProblem, FormSolution, Functional, Method, NonlinearConfig,
-    NonlinearMethod, PreconditionerConfig, Silent, SolveError, SolverConfig, Stages, Value,
+    NonlinearMethod, Periodic, PreconditionerConfig, Silent, SolveError, SolverConfig, Stages, Value,
 };
 
 use crate::equations;
@@ -301,4 +301,65 @@ fn wrong_functionals_and_parameters_are_named() {
     flat.dirichlet("xmin", &[Some(Value::from(0))]).unwrap();
     let ended = flat.at(solution.u(), 0.0).gradient(&Functional::new("u"), &["k"], &few, &mut Silent);
     assert!(ended.unwrap_err().to_string().starts_with("solver: the adjoint solve"));
+}
+
+#[test]
+fn bodies_with_an_interface() {
+    for split in [SquareSplit::Triangles, SquareSplit::Quadrilateral] {
+        let mut mesh = in_two_parts(4, split);
+        let pairs: Vec<[CellSide; 2]> = mesh.facets_between([&[1], &[2]]).unwrap();
+        mesh.split(&pairs).unwrap();
+        let text = r#"
+            unknown = { u = {} }
+            coefficients = { k = {}, h = {} }
+            cells = { flux = "k*grad(u)", source = "1 + x" }
+        "#;
+        for conductance in ["h*k", "h*(1 + u^2 + u_other)"] {
+            let of = |k: f64, h: f64| {
+                let boundary = Arc::new(boundary_facets(&mesh));
+                let outer: Vec<usize> = (0..boundary.len())
+                    .filter(|&i| {
+                        let side = CellSide { cell: boundary.cells[i], local: boundary.local[i] };
+                        !pairs.concat().contains(&side)
+                    })
+                    .collect();
+                let mut facets = femtile_mesh::check::BoundaryFacets::default();
+                for i in outer {
+                    facets.push(&mesh, CellSide { cell: boundary.cells[i], local: boundary.local[i] });
+                }
+                let mut problem = FormProblem::new(&mesh, Arc::new(facets), of_text(text)).degree(2);
+                problem.scalar("k", &Value::by_tag([(1, 2.0), (2, 0.5 + k)])).unwrap();
+                problem.scalar("h", &Value::from(0.7 + h)).unwrap();
+                problem.interface(&pairs, &[("u", conductance)], true);
+                problem.dirichlet("x < 1e-9", &[Some(Value::from("0.3*y"))]).unwrap();
+                problem.flux_on_boundary("x > 1 - 1e-9", "-u").unwrap();
+                problem
+            };
+            let functional = Functional::new("(u - 0.1*x)^2 + k*u");
+            check(&|change| of(0.0, change), &functional, "h", &number);
+            check(&|change| of(change, 0.0), &functional, "k", &of_tag(2));
+        }
+    }
+}
+
+#[test]
+fn bodies_with_sides_that_belong_together_and_floating_parts() {
+    let meshes = [in_two_parts(4, SquareSplit::Triangles), in_two_parts(5, SquareSplit::Quadrilateral)];
+    for mesh in &meshes {
+        for flux in ["k*grad(u)", "k*(1 + u^2)*grad(u)", "k*grad(u) - [u, 0.3*u^2]"] {
+            let text = format!(
+                "unknown = {{ u = {{}} }}\ncoefficients = {{ k = {{}} }}\ncells = {{ flux = \"{flux}\", source = \"1 + x^2*y\" }}"
+            );
+            let of = |k: f64| {
+                let mut problem = problem(mesh, of_text(&text), 2);
+                problem.scalar("k", &Value::by_tag([(1, 2.0), (2, 0.5 + k)])).unwrap();
+                let jump = Periodic { jump: vec![Value::from(0.4)], ..Periodic::default() };
+                problem.periodic("ymin", "ymax", &jump).unwrap();
+                problem.dirichlet("x < 1e-9", &[Some(Value::from("0.4*y"))]).unwrap();
+                problem.floating("x > 0.99 && y > 0.35 && y < 0.85", &[Some(0.3)]).unwrap();
+                problem
+            };
+            check(&of, &Functional::new("u^2*(1 + y) + k*u"), "k", &of_tag(2));
+        }
+    }
 }

@@ -15,5 +15,6 @@ mod nonlinear_in_time;
 mod orders_in_time;
 mod regions;
 mod settings;
+mod sides;
 mod transient;
 mod values;

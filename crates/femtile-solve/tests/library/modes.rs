@@ -163,3 +163,25 @@ fn forms_without_modes_are_refused_with_the_reason() {
     let skew = pair.replace("[1, 0]", "[[1, 0.5], [0, 1]]");
     assert!(message(&problem(&mesh, &skew, 1), 1).contains("symmetric"));
 }
+
+#[test]
+fn a_reaction_that_is_negative_shifts_the_eigenvalues() {
+    let mesh = in_plane(8, SquareSplit::Quadrilateral);
+    for name in ["diffusion", "reaction-diffusion"] {
+        let of = |lambda: f64, is_held: bool| {
+            let mut drum = problem(&mesh, name, 1);
+            drum.scalar("lambda", &Value::from(lambda)).unwrap();
+            if is_held {
+                drum.dirichlet("all", &zeros(1)).unwrap();
+            }
+            eigenvalues(&drum, 3)
+        };
+        for (without, shifted) in of(0.0, true).into_iter().zip(of(-5.0, true)) {
+            assert!((without - 5.0 - shifted).abs() < 1e-6, "{name}: {without} {shifted}");
+        }
+        // Those of a free one are below zero.
+        for (without, shifted) in of(1.0, false).into_iter().zip(of(-5.0, false)) {
+            assert!((without - 6.0 - shifted).abs() < 1e-6, "{name}: {without} {shifted}");
+        }
+    }
+}

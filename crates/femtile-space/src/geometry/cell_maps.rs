@@ -19,8 +19,8 @@ pub struct CellMaps<'a> {
 pub struct CellMap {
     /// Points x.
     pub points: Vec<[f64; 3]>,
-    /// Jacobians by rows, $J_{ia} = \partial x_i / \partial \xi_a$; in two dimensions the third row and column are
-    /// those of the identity.
+    /// Jacobians by rows, $J_{ia} = \partial x_i / \partial \xi_a$; in the plane the third row and column are those of the
+    /// identity, on a surface the third column is the [unit normal](set_normal).
     pub jacobians: Vec<[[f64; 3]; 3]>,
     /// Their determinants, after [`CellMaps::of_sound_cell`].
     pub determinants: Vec<f64>,
@@ -108,23 +108,27 @@ impl<'a> CellMaps<'a> {
         let AtPoints { values, slopes, .. } = coordinates;
         points.clear();
         points.extend_from_slice(values.as_chunks().0);
-        // In two dimensions the third row and column stay as they are.
+        // In the plane the third row and column stay as they are.
         jacobians.resize(points.len(), [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]);
+        let mesh = self.space.mesh();
         self.tables.for_points(d, |point, own| {
             for (axis, slopes) in slopes[..d].iter().enumerate() {
-                let column = &slopes[3 * own[axis]..3 * own[axis] + d];
+                let column = &slopes[3 * own[axis]..3 * own[axis] + mesh.space_dimension()];
                 column.iter().enumerate().for_each(|(i, slope)| jacobians[point][i][axis] = *slope);
+            }
+            if mesh.is_surface {
+                set_normal(&mut jacobians[point]);
             }
         });
     }
 
-    /// Evaluates the map of the cell at a position, whose Jacobians are positive for right-handed axes.
+    /// Evaluates the map of the cell at a position, whose Jacobians are positive for right-handed axes; those of surfaces always are.
     ///
     /// # Errors
     /// [`SpaceError::Inverted`] with the first inverted point.
     pub fn of_sound_cell(&self, position: usize, map: &mut CellMap) -> Result<(), SpaceError> {
         self.of_cell(position, map);
-        let sign = if self.space.orientation(position).is_mirrored() { -1.0 } else { 1.0 };
+        let sign = self.space.sign(position);
         map.determinants.clear();
         map.determinants.extend(map.jacobians.iter().map(determinant));
         let is_unsound = |value: &f64| value.is_nan() || sign * value <= 0.0;
@@ -139,11 +143,14 @@ impl<'a> CellMaps<'a> {
     ///
     /// # Errors
     /// [`SpaceError::Inverted`] as there, for the first of the cells.
+    /// # Panics
+    /// On a surface.
     pub fn of_sound_cells(
         &self,
         positions: &[usize; LANES],
         maps: &mut CellMapBatch,
     ) -> Result<(), SpaceError> {
+        assert!(!self.space.mesh().is_surface, "maps of several cells of a surface at a time");
         let (d, CellMapBatch { determinants, coordinates }) = (self.space.dimension(), maps);
         coordinates.values.resize(3 * LANES * self.tables.n_shapes().pow(d as u32), 0.0);
         for (lane, &position) in positions.iter().enumerate() {
@@ -163,8 +170,7 @@ impl<'a> CellMaps<'a> {
             }
             determinants.push(determinants_of(&jacobians));
         });
-        let is_mirrored = |position: usize| self.space.orientation(position).is_mirrored();
-        let signs = positions.map(|position| if is_mirrored(position) { -1.0 } else { 1.0 });
+        let signs = positions.map(|position| self.space.sign(position));
         let is_sound = |of_point: &[f64; LANES]| (0..LANES).all(|lane| signs[lane] * of_point[lane] > 0.0);
         if determinants.iter().all(is_sound) {
             return Ok(());
@@ -190,6 +196,17 @@ pub fn determinant(j: &[[f64; 3]; 3]) -> f64 {
     j[0][0] * (j[1][1] * j[2][2] - j[1][2] * j[2][1])
         + j[0][1] * (j[1][2] * j[2][0] - j[1][0] * j[2][2])
         + j[0][2] * (j[1][0] * j[2][1] - j[1][1] * j[2][0])
+}
+
+/// Sets the third column of the Jacobian of a surface to the unit normal, so that $\det J$ is the ratio of areas, and the first two rows
+/// of $J^{-1}$ turn derivatives in reference coordinates into the gradient within the surface. Without an area it is zero.
+pub fn set_normal(j: &mut [[f64; 3]; 3]) {
+    let [x, y, z] = *j;
+    let area = [y[0] * z[1] - z[0] * y[1], z[0] * x[1] - x[0] * z[1], x[0] * y[1] - y[0] * x[1]];
+    let size = area.iter().map(|a| a * a).sum::<f64>().sqrt();
+    for (row, area) in j.iter_mut().zip(area) {
+        row[2] = if size == 0.0 { 0.0 } else { area / size };
+    }
 }
 
 /// Returns $\det J$ of several cells.

@@ -6,7 +6,7 @@ mod metric_evaluation;
 mod point_tables;
 mod sides;
 
-pub use cell_maps::{CellMap, CellMapBatch, CellMaps, LANES, along_all, determinant, inverse};
+pub use cell_maps::{CellMap, CellMapBatch, CellMaps, LANES, along_all, determinant, inverse, set_normal};
 pub use cell_rule::CellRule;
 pub use metric_evaluation::MetricEvaluation;
 pub use point_tables::{AtPoints, PointTables, along};

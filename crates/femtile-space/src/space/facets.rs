@@ -54,6 +54,23 @@ impl Space<'_> {
         FacetMap { axes: FacetAxes::new(self.mesh.kind, &corners), corners }
     }
 
+    /// Returns the map to a facet that coincides with another one, whose map is given: both take a point of the reference facet to the
+    /// same point of space. The corners of both must be at the same points; of facets that do not coincide the result is none of their
+    /// maps.
+    pub fn coinciding_facet(&self, own: CellFacet, other: CellFacet, map_of_other: &FacetMap) -> FacetMap {
+        let point =
+            |at: CellFacet, corner: usize| self.mesh.points[self.corners(at.position)[corner] as usize];
+        let square = |a: [f64; 3], b: [f64; 3]| a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum::<f64>();
+        let all = &self.element.facets()[own.facet].corners;
+        let nearest = |&corner: &usize| {
+            let wanted = point(other, corner);
+            let distance = |own_corner: usize| square(point(own, own_corner), wanted);
+            all.iter().copied().min_by(|&a, &b| distance(a).total_cmp(&distance(b))).unwrap_or(0)
+        };
+        let corners: Vec<usize> = map_of_other.corners.iter().map(nearest).collect();
+        FacetMap { axes: FacetAxes::new(self.mesh.kind, &corners), corners }
+    }
+
     /// Returns the cell and the facet of each facet of the boundary of the mesh.
     ///
     /// # Panics

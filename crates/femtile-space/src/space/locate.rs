@@ -1,5 +1,7 @@
 //! Cells at points of space, and the inverse maps of cells.
 
+use std::cell::Cell;
+
 use femtile_device::parallel;
 use rayon::prelude::*;
 
@@ -19,25 +21,33 @@ pub struct CellPoint {
 }
 
 /// The maps of all cells, for their inversion at single points.
-struct Maps<'s> {
+pub(super) struct Maps<'s> {
     space: &'s Space<'s>,
     /// The element of the coordinates.
-    element: Element,
+    pub element: Element,
     /// Those of quadrilaterals and hexahedra.
     tensor: Option<CellMaps<'s>>,
 }
+
+/// Largest distance from the cell of a surface to a point that stands for the nearest one of the cell, in sizes of the cell: flat cells
+/// lie off the curved surface that they stand for.
+const BESIDE: f64 = 0.1;
 
 /// Most points for which all cells are visited instead of a tree.
 const FEW: usize = 2;
 
 impl Space<'_> {
-    /// Returns for each point the first cell in the order of visits that contains it; none outside the mesh.
+    /// Returns for each point the first cell in the order of visits that contains it; none outside the mesh. A point beside a surface,
+    /// by a tenth of the size of the cell at most, stands for the nearest point of the surface.
     ///
     /// # Cost
     /// For one or two points a visit of the bounding boxes of all cells, for more a tree of these. Newton's method for the maps
     /// of the cells whose boxes contain a point.
     pub fn locate(&self, points: &[[f64; 3]]) -> Vec<Option<CellPoint>> {
         let maps = Maps::new(self);
+        if self.mesh.is_surface {
+            return self.locate_beside(&maps, points);
+        }
         let at = |position: usize, point| {
             maps.inside(position, point).map(|reference| CellPoint { position, reference })
         };
@@ -50,6 +60,28 @@ impl Space<'_> {
         }
         let tree = BoxTree::new(&parallel::map(self.n_cells(), 1, |position| maps.around(position)));
         let found = |point| Some(tree.first(point, |position| at(position as usize, point))?.1);
+        parallel::map(points.len(), 1, |i| found(points[i]))
+    }
+
+    /// Returns the nearest point of a surface for each point, of several the one in the first cell; none far from all cells.
+    fn locate_beside(&self, maps: &Maps<'_>, points: &[[f64; 3]]) -> Vec<Option<CellPoint>> {
+        let tree = BoxTree::new(&parallel::map(self.n_cells(), 1, |position| maps.around(position)));
+        let found = |point: [f64; 3]| {
+            let best = Cell::new(None);
+            let keep_nearer = |position: u32| {
+                let position = position as usize;
+                let (reference, distance) = maps.beside(position, point)?;
+                let is_nearer = |(at, other): (CellPoint, f64)| {
+                    distance < other || distance == other && position < at.position
+                };
+                if best.get().is_none_or(is_nearer) {
+                    best.set(Some((CellPoint { position, reference }, distance)));
+                }
+                None::<()>
+            };
+            tree.first(point, keep_nearer);
+            best.get().map(|(at, _)| at)
+        };
         parallel::map(points.len(), 1, |i| found(points[i]))
     }
 
@@ -77,12 +109,16 @@ impl Space<'_> {
 }
 
 impl<'s> Maps<'s> {
-    fn new(space: &'s Space<'s>) -> Self {
+    pub fn new(space: &'s Space<'s>) -> Self {
         let Some(tensor) = space.tensor() else {
             return Self { space, element: Element::linear_simplex(space.mesh().kind), tensor: None };
         };
         let maps = CellMaps::new(tensor, &[]);
         Self { space, element: element_of_map(tensor, &maps), tensor: Some(maps) }
+    }
+
+    pub fn space(&self) -> &'s Space<'s> {
+        self.space
     }
 
     /// Calls `found` with each node of the map of the cell at a position.
@@ -96,7 +132,8 @@ impl<'s> Maps<'s> {
         }
     }
 
-    fn nodes(&self, position: usize) -> Vec<[f64; 3]> {
+    /// Returns the nodes of the map of the cell at a position.
+    pub fn nodes(&self, position: usize) -> Vec<[f64; 3]> {
         let mut nodes = Vec::with_capacity(8);
         self.for_nodes(position, |node| nodes.push(node));
         nodes
@@ -109,7 +146,12 @@ impl<'s> Maps<'s> {
     fn around(&self, position: usize) -> Bounds {
         let mut bounds = Bounds::EMPTY;
         self.for_nodes(position, |node| bounds = bounds.with(node));
-        let share = if self.space.mesh().curved.is_none() { TOLERANCE } else { 0.5 };
+        let mesh = self.space.mesh();
+        let share = match mesh.curved {
+            None if mesh.is_surface => BESIDE,
+            None => TOLERANCE,
+            Some(_) => 0.5,
+        };
         let size = bounds.size().into_iter().fold(0.0, f64::max);
         bounds.widened([share * size; 3])
     }
@@ -122,31 +164,20 @@ impl<'s> Maps<'s> {
         self.element.preimage(&self.nodes(position), point)
     }
 
-    /// Returns the distance from a point to the cell at a position, by repeated grid refinement around the nearest grid
-    /// point.
+    /// Returns the distance from a point to the cell at a position.
     fn distance(&self, position: usize, point: [f64; 3]) -> f64 {
-        let (nodes, d) = (self.nodes(position), self.element.dimension());
-        let square = |at: [f64; 3]| -> f64 {
-            let (place, _) = self.element.image(&nodes, at);
-            (0..3).map(|i| (place[i] - point[i]).powi(2)).sum()
-        };
-        let mut width = if self.tensor.is_none() { 0.25 } else { 0.5 };
-        let mut best = std::array::from_fn(|a| if a < d { width } else { 0.0 });
-        let mut found = square(best);
-        while width > TOLERANCE {
-            let centre = best;
-            for k in 0..3usize.pow(d as u32) {
-                let offset = |a: usize| if a < d { (k / 3usize.pow(a as u32) % 3) as f64 - 1.0 } else { 0.0 };
-                let at = std::array::from_fn(|a| centre[a] + width * offset(a));
-                let here = square(at);
-                if self.element.contains(at, 0.0) && here < found {
-                    (best, found) = (at, here);
-                }
-            }
-            if best == centre {
-                width *= 0.5;
-            }
+        self.element.nearest(&self.nodes(position), point, self.space.mesh().is_surface).1
+    }
+
+    /// Returns the reference coordinates of the point of the cell at a position that is nearest to a point beside a surface, and
+    /// their distance, if it is small beside the cell.
+    fn beside(&self, position: usize, point: [f64; 3]) -> Option<([f64; 3], f64)> {
+        if !self.around(position).contains(point) {
+            return None;
         }
-        found.sqrt()
+        let nodes = self.nodes(position);
+        let size = nodes.iter().fold(Bounds::EMPTY, |all, node| all.with(*node)).size();
+        let found = self.element.nearest(&nodes, point, true);
+        (found.1 <= BESIDE * size.into_iter().fold(0.0, f64::max)).then_some(found)
     }
 }

@@ -4,7 +4,7 @@ use femtile_element::tensor::Lagrange;
 
 use super::Space;
 use crate::element::{Element, Tabulation};
-use crate::geometry::{CellMap, CellMaps, determinant};
+use crate::geometry::{CellMap, CellMaps, determinant, set_normal};
 use crate::{SpaceError, TensorSpace};
 
 /// The map of a cell at points.
@@ -12,8 +12,8 @@ use crate::{SpaceError, TensorSpace};
 pub struct PointMap {
     /// Points x.
     pub points: Vec<[f64; 3]>,
-    /// Jacobians by rows, $J_{ia} = \partial x_i / \partial \xi_a$; in two dimensions the third row and column are those of the
-    /// identity.
+    /// Jacobians by rows, $J_{ia} = \partial x_i / \partial \xi_a$; in the plane the third row and column are those of the
+    /// identity, on a surface the third column is the [unit normal](crate::geometry::set_normal).
     pub jacobians: Vec<[[f64; 3]; 3]>,
     /// Their determinants, never zero; the sign is that of the orientation of the cell's axes.
     pub determinants: Vec<f64>,
@@ -102,7 +102,7 @@ impl CellMapping<'_, '_> {
     /// Evaluates the map of the cell at a position.
     ///
     /// Simplices may have either orientation. The axes of quadrilaterals and hexahedra are right-handed unless the space
-    /// mirrored them.
+    /// mirrored them; those of a surface are right-handed about the normal that they define.
     ///
     /// # Errors
     /// [`SpaceError::Inverted`] with the first inverted point of a quadrilateral or hexahedron, [`SpaceError::Degenerate`] for a
@@ -124,8 +124,12 @@ impl CellMapping<'_, '_> {
         let corner = |i: usize| mesh.points[nodes[i] as usize];
         let origin = corner(0);
         let mut jacobian = IDENTITY;
+        let n_axes = mesh.space_dimension();
         for axis in 0..d {
-            (0..d).for_each(|i| jacobian[i][axis] = corner(axis + 1)[i] - origin[i]);
+            (0..n_axes).for_each(|i| jacobian[i][axis] = corner(axis + 1)[i] - origin[i]);
+        }
+        if mesh.is_surface {
+            set_normal(&mut jacobian);
         }
         let determinant = determinant(&jacobian);
         if determinant == 0.0 || determinant.is_nan() {
@@ -134,7 +138,7 @@ impl CellMapping<'_, '_> {
         }
         map.points.extend(self.points.iter().map(|reference| {
             let step = |i: usize| -> f64 { (0..d).map(|axis| jacobian[i][axis] * reference[axis]).sum() };
-            std::array::from_fn(|i| if i < d { origin[i] + step(i) } else { origin[i] })
+            std::array::from_fn(|i| if i < n_axes { origin[i] + step(i) } else { origin[i] })
         }));
         map.jacobians.resize(self.points.len(), jacobian);
         map.determinants.resize(self.points.len(), determinant);
@@ -145,16 +149,20 @@ impl CellMapping<'_, '_> {
 impl TensorShapes<'_> {
     fn of_cell(&self, position: usize, map: &mut PointMap) -> Result<(), SpaceError> {
         let (d, nodes) = (self.space.dimension(), self.maps.nodes(position));
-        let sign = if self.space.orientation(position).is_mirrored() { -1.0 } else { 1.0 };
+        let (mesh, sign) = (self.space.mesh(), self.space.sign(position));
+        let n_axes = mesh.space_dimension();
         for q in 0..self.tabulation.n_points() {
             let (mut point, mut jacobian) = ([0.0; 3], IDENTITY);
-            (0..d).for_each(|i| jacobian[i] = [0.0; 3]);
+            (0..n_axes).for_each(|i| jacobian[i] = [0.0; 3]);
             let shapes = self.tabulation.values(q).iter().zip(self.tabulation.gradients(q));
             for (node, (value, gradient)) in nodes.iter().zip(shapes) {
                 (0..3).for_each(|i| point[i] += value * node[i]);
-                for i in 0..d {
+                for i in 0..n_axes {
                     (0..d).for_each(|axis| jacobian[i][axis] += node[i] * gradient[axis]);
                 }
+            }
+            if mesh.is_surface {
+                set_normal(&mut jacobian);
             }
             let determinant = determinant(&jacobian);
             if determinant.is_nan() || sign * determinant <= 0.0 {

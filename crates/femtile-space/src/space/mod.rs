@@ -3,6 +3,7 @@
 mod facets;
 mod locate;
 mod map;
+mod nearest;
 mod simplex_numbering;
 #[cfg(test)]
 mod tests;
@@ -13,6 +14,7 @@ use crate::{Element, SpaceError, TensorSpace};
 pub use facets::{CellFacet, FacetMap};
 pub use locate::CellPoint;
 pub use map::{CellMapping, PointMap};
+pub use nearest::Foot;
 use simplex_numbering::SimplexNumbering;
 
 /// The space of continuous functions that are polynomials of an [`Element`] on each cell of a mesh.
@@ -82,7 +84,7 @@ impl<'a> Space<'a> {
         let numbering = if mesh.kind.is_simplex() {
             Numbering::Simplex(SimplexNumbering::new(mesh, degree)?)
         } else {
-            Numbering::Tensor(TensorSpace::new(mesh, degree)?)
+            Numbering::Tensor(TensorSpace::on_any_mesh(mesh, degree)?)
         };
         Ok(Self { mesh, element, numbering, is_axisymmetric: false })
     }

@@ -1,6 +1,7 @@
 use femtile_mesh::check::boundary_facets;
 use femtile_mesh::generate::{
-    BoxConfig, BoxSplit, DeformConfig, SquareConfig, SquareSplit, box_mesh, deform, square,
+    BoxConfig, BoxSplit, DeformConfig, SphereConfig, SquareConfig, SquareSplit, box_mesh, deform, sphere,
+    square,
 };
 use femtile_mesh::{CellKind, Mesh};
 
@@ -429,5 +430,32 @@ fn the_nearest_cell_has_the_distance_of_its_mesh() {
             let is_near = |&node: &u32| distance(mesh.points[node as usize], point) < expected + 0.6;
             assert!(mesh.cell(cell).iter().any(is_near), "{}", mesh.kind);
         }
+    }
+}
+
+#[test]
+fn points_beside_a_surface_stand_for_its_nearest_points() {
+    for (split, order) in
+        [(SquareSplit::Triangles, 1), (SquareSplit::Quadrilateral, 1), (SquareSplit::Quadrilateral, 3)]
+    {
+        let mesh = sphere(&SphereConfig { radius: 1.0, cells: 8, split, order }).unwrap();
+        let space = Space::new(&mesh, 1).unwrap();
+        let mut random = Random(3);
+        let points: Vec<[f64; 3]> = (0..60)
+            .map(|_| {
+                let direction = [0; 3].map(|_| random.below(2001) as f64 / 1000.0 - 1.0);
+                let length = direction.iter().map(|x| x * x).sum::<f64>().sqrt();
+                direction.map(|x| 1.001 * x / length)
+            })
+            .collect();
+        let mut map = PointMap::default();
+        for (&point, found) in points.iter().zip(space.locate(&points)) {
+            let found = found.unwrap();
+            space.map(found.position, &[found.reference], &mut map).unwrap();
+            let (_, nearest) = space.nearest_cell(point).unwrap();
+            let here = distance(map.points[0], point);
+            assert!((here - nearest).abs() < 1e-8, "{split:?} {order}: {here} {nearest}");
+        }
+        assert_eq!(space.locate(&[[0.0; 3], [1.2, 0.0, 0.0]]), [None, None]);
     }
 }

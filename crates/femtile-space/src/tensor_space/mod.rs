@@ -68,9 +68,18 @@ impl<'a> TensorSpace<'a> {
     /// Sorts the edges and faces of all cells, 16 bytes each. Degree 1 with cells numbered row by row needs
     /// no sort.
     /// # Errors
-    /// [`SpaceError::NoTensorCells`] for triangles and tetrahedra, [`SpaceError::Degree`] for a degree that is not between
-    /// 1 and [`MAX_DEGREE`], [`SpaceError::TooManyDofs`] if they cannot be numbered.
+    /// [`SpaceError::NoTensorCells`] for triangles and tetrahedra, [`SpaceError::Surface`] for a surface in space,
+    /// [`SpaceError::Degree`] for a degree that is not between 1 and [`MAX_DEGREE`], [`SpaceError::TooManyDofs`] if they cannot be
+    /// numbered.
     pub fn new(mesh: &'a Mesh, degree: usize) -> Result<Self, SpaceError> {
+        match mesh.is_surface {
+            true if !mesh.kind.is_simplex() => Err(SpaceError::Surface),
+            _ => Self::on_any_mesh(mesh, degree),
+        }
+    }
+
+    /// As [`Self::new`], also on a surface in space, whose cells are evaluated one at a time.
+    pub(crate) fn on_any_mesh(mesh: &'a Mesh, degree: usize) -> Result<Self, SpaceError> {
         if !matches!(mesh.kind, CellKind::Quadrilateral | CellKind::Hexahedron) {
             return Err(SpaceError::NoTensorCells { kind: mesh.kind });
         }
@@ -127,7 +136,7 @@ impl<'a> TensorSpace<'a> {
             return Ok(self.clone());
         }
         if degree == 0 || (degree > 2 && self.n_irregular() > 0) {
-            return Self::new(self.mesh, degree);
+            return Self::on_any_mesh(self.mesh, degree);
         }
         let d = self.dimension();
         // Of degree two and higher, every entity has a first degree of freedom, which stands for it.
@@ -185,6 +194,11 @@ impl<'a> TensorSpace<'a> {
     /// Returns the axes of the cell at a position.
     pub fn orientation(&self, position: usize) -> Orientation {
         self.orientations[position]
+    }
+
+    /// Returns the sign of the Jacobian of a sound cell at a position: −1 if its axes are mirrored, but on a surface.
+    pub(crate) fn sign(&self, position: usize) -> f64 {
+        if self.orientation(position).is_mirrored() && !self.mesh.is_surface { -1.0 } else { 1.0 }
     }
 
     /// Returns the corner nodes of the cell at a position, the first axis fastest.

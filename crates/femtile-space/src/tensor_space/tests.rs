@@ -210,3 +210,12 @@ fn axes_do_not_depend_on_the_degree() {
         assert_eq!(one.n_dofs(), mesh.n_nodes());
     }
 }
+
+#[test]
+fn surfaces_in_space_are_refused() {
+    use femtile_mesh::generate::{SphereConfig, SquareSplit, sphere};
+    let config = SphereConfig { cells: 1, split: SquareSplit::Quadrilateral, ..SphereConfig::default() };
+    let mesh = sphere(&config).unwrap();
+    assert!(matches!(TensorSpace::new(&mesh, 2), Err(SpaceError::Surface)));
+    assert!(crate::Space::new(&mesh, 2).is_ok());
+}

@@ -11,7 +11,7 @@ use crate::{CellKind, Mesh, MeshError};
 /// [`MeshError::Unsupported`] for curved cells, [`MeshError::Io`] when the file cannot be written.
 pub fn write(path: &Path, mesh: &Mesh) -> Result<(), MeshError> {
     refuse_curved(path, mesh)?;
-    let dimension = mesh.dimension();
+    let dimension = mesh.space_dimension();
     write_atomically(path, |out| {
         writeln!(out, "MeshVersionFormatted 2\nDimension {dimension}\nVertices\n{}", mesh.n_nodes())?;
         for point in &mesh.points {

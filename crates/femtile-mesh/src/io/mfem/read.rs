@@ -1,9 +1,10 @@
 use std::path::Path;
 
 use super::nodes::{Nodes, read_nodes};
-use crate::io::collect::{Collector, flatten, note_of_straightened};
+use crate::io::collect::{Collector, note_of_straightened};
 use crate::io::file::bytes_of;
 use crate::io::scanner::{Scanner, show};
+use crate::plane::flatten;
 use crate::{CellKind, Mesh, MeshError, Place};
 
 /// Reads a mesh file of MFEM.
@@ -49,13 +50,17 @@ pub fn parse(path: &Path, bytes: &[u8]) -> Result<Mesh, MeshError> {
         }
         _ => Nodes { points: vertices.read_points(&mut scanner)?, ..Nodes::default() },
     };
+    let heights: Vec<f64> = nodes.points.iter().map(|point| point[2]).collect();
     let mut mesh = collector.into_mesh(path, std::mem::take(&mut nodes.points), true)?.mesh;
     if nodes.is_straightened {
         mesh.notes.extend(note_of_straightened(mesh.kind, 2, mesh.n_cells(), None));
     }
     mesh.curved = nodes.curved;
     if let Some(curved) = mesh.curved.as_mut().filter(|_| dimension == 2) {
-        flatten(path, &mut curved.points, &[&curved.cells])?;
+        // The corners are in a plane or not as the whole of the cells is.
+        mesh.is_surface = !flatten(&mut curved.points, &[&curved.cells]);
+        let of_corner = |height| if mesh.is_surface { height } else { 0.0 };
+        mesh.points.iter_mut().zip(heights).for_each(|(point, height)| point[2] = of_corner(height));
     }
     let whole = |error: MeshError| MeshError::Parse {
         path: path.into(),

@@ -9,18 +9,22 @@ use crate::{CellKind, Mesh, MeshError, Place};
 /// Cell tags become the attribute of cells, facet tags the marker of facets; names and fields are not written.
 ///
 /// # Errors
-/// [`MeshError::Unsupported`] for cells other than triangles and tetrahedra, [`MeshError::Io`].
+/// [`MeshError::Unsupported`] for surfaces in space and cells other than triangles and tetrahedra, [`MeshError::Io`].
 pub fn write(path: &Path, mesh: &Mesh) -> Result<(), MeshError> {
     refuse_curved(path, mesh)?;
     let facet_extension = match mesh.kind {
-        CellKind::Triangle => "edge",
+        CellKind::Triangle if !mesh.is_surface => "edge",
         CellKind::Tetrahedron => "face",
         kind => {
             return Err(MeshError::Unsupported {
                 path: path.into(),
                 place: Place::Whole,
-                what: format!("a mesh of {kind} cells in a .ele file"),
-                advice: "the format holds triangles and tetrahedra; write .msh, .mesh or .vtu".into(),
+                what: format!(
+                    "a mesh of {kind} cells{} in a .ele file",
+                    if mesh.is_surface { " in space" } else { "" }
+                ),
+                advice: "the format holds triangles in the plane and tetrahedra; write .msh, .mesh or .vtu"
+                    .into(),
             });
         }
     };
