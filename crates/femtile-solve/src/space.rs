@@ -9,7 +9,7 @@ pub const MAX_COMPONENTS: usize = 64;
 /// Settings of the finite elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SpaceConfig {
-    /// Polynomial degree: 1 to 10 on quadrilaterals and hexahedra, 1 on triangles and tetrahedra.
+    /// Polynomial degree: 1 to 10 on quadrilaterals and hexahedra; on triangles and tetrahedra 1, of forms 1 to 6.
     pub degree: usize,
     /// Components of u, each of which solves the equation: on quadrilaterals and hexahedra, without a matrix.
     pub components: usize,
@@ -37,8 +37,8 @@ impl SpaceConfig {
         }
         if !(1..=MAX_DEGREE).contains(&degree) {
             let message = format!(
-                "degree {degree} is not offered: 1 to {MAX_DEGREE} are on quadrilaterals and hexahedra, 1 on triangles and \
-                 tetrahedra"
+                "degree {degree} is not offered: 1 to {MAX_DEGREE} are on quadrilaterals and hexahedra, 1 to 6 of forms on \
+                 triangles and tetrahedra"
             );
             return wrong("degree", message);
         }

@@ -117,15 +117,14 @@ fn simplices_have_degrees_to_6_with_their_orders() {
     };
     let plane = |n: usize| format!("kind = \"square\", cells = [{n}, {n}]");
     let space = |n: usize| format!("kind = \"box\", cells = [{n}, {n}, {n}]");
-    let meshes: [(&dyn Fn(usize) -> String, usize, &[u32]); 2] =
-        [(&plane, 4, &[2, 3, 6]), (&space, 2, &[2, 3])];
-    for (mesh, n, degrees) in meshes {
-        for &degree in degrees {
-            let [coarse, fine] = [n, 2 * n].map(|n| solve(&text(&mesh(n), degree)).functionals);
-            for (name, expected) in [("l2", degree + 1), ("h1", degree)] {
-                let order = (coarse[name] / fine[name]).log2();
-                assert!((order - f64::from(expected)).abs() < 0.35, "{}, {degree}: {name} {order}", mesh(n));
-            }
+    type Generate<'a> = &'a dyn Fn(usize) -> String;
+    let plane = [2, 3, 6].map(|degree| (&plane as Generate<'_>, 4, degree));
+    let space = [2, 3].map(|degree| (&space as Generate<'_>, 2, degree));
+    for (mesh, n, degree) in plane.into_iter().chain(space) {
+        let [coarse, fine] = [n, 2 * n].map(|n| solve(&text(&mesh(n), degree)).functionals);
+        for (name, expected) in [("l2", degree + 1), ("h1", degree)] {
+            let order = (coarse[name] / fine[name]).log2();
+            assert!((order - f64::from(expected)).abs() < 0.35, "{}, {degree}: {name} {order}", mesh(n));
         }
     }
 }

@@ -96,7 +96,7 @@ fn settings_out_of_range_name_their_key() {
     ] {
         refuses(&format!("{BOX}[solver]\n{line}\n"), &words);
     }
-    refuses(&format!("{BOX}[space]\ndegree = 2\n"), &["space.degree", "degree = 1"]);
+    refuses(&format!("{BOX}[space]\ndegree = 7\n"), &["space.degree", "1 to 6"]);
     refuses(&format!("{BOX}[space]\ndegree = 11\n"), &["space.degree", "1 to 10"]);
     refuses(&format!("{BOX}[space]\nquadrature = \"gauss-lobato\"\n"), &["did you mean `gauss-lobatto`?"]);
     refuses(&format!("{BOX}[space]\nquadrature = \"gauss-fine\"\n"), &["space.quadrature", "leave it out"]);
