@@ -17,13 +17,18 @@ const CURVE: RGBColor = RGBColor(0, 105, 146);
 const GOAL: RGBColor = RGBColor(190, 80, 30);
 const GRID: RGBColor = RGBColor(225, 229, 232);
 
+/// Returns the SVG that a function draws; nothing if it fails.
+fn drawn(draw: impl FnOnce(&mut String) -> Result<(), DrawingAreaErrorKind<std::io::Error>>) -> String {
+    let mut svg = String::new();
+    match draw(&mut svg) {
+        Ok(()) => svg,
+        Err(_) => String::new(),
+    }
+}
+
 /// An SVG of the relative residual after each iteration, on a logarithmic scale, and of the tolerance.
 pub fn residual_plot(residuals: &[f64], tolerance: f64) -> String {
-    let mut svg = String::new();
-    if draw(&mut svg, residuals, tolerance).is_err() {
-        svg.clear();
-    }
-    svg
+    drawn(|svg| draw(svg, residuals, tolerance))
 }
 
 /// Writes the picture of [`residual_plot`] to a file, which appears only when it is complete.
@@ -84,11 +89,7 @@ fn draw(
 
 /// An SVG of functions along a line, a curve for each, with gaps where a function has no value.
 pub(crate) fn line_plot(name: &str, lines: &[Line]) -> String {
-    let mut svg = String::new();
-    if draw_lines(&mut svg, name, lines).is_err() {
-        svg.clear();
-    }
-    svg
+    drawn(|svg| draw_lines(svg, name, lines))
 }
 
 fn draw_lines(
@@ -139,11 +140,7 @@ fn draw_lines(
 
 /// An SVG of numbers over time, a curve for each name.
 pub(crate) fn trace_plot(names: &[String], rows: &[(f64, Vec<f64>)]) -> String {
-    let mut svg = String::new();
-    if draw_traces(&mut svg, names, rows).is_err() {
-        svg.clear();
-    }
-    svg
+    drawn(|svg| draw_traces(svg, names, rows))
 }
 
 fn draw_traces(
@@ -207,11 +204,7 @@ pub(crate) struct Convergent {
 
 /// An SVG of errors by size, the largest of which is one, with both axes logarithmic.
 pub(crate) fn convergence_plot(size: &str, curves: &[Convergent]) -> String {
-    let mut svg = String::new();
-    if draw_convergence(&mut svg, size, curves).is_err() {
-        svg.clear();
-    }
-    svg
+    drawn(|svg| draw_convergence(svg, size, curves))
 }
 
 fn draw_convergence(

@@ -106,7 +106,7 @@ pub(crate) const LAPLACE: &str = "[unknown]\nu = {}\n[equation]\nkind = \"form\"
 pub(crate) const ENDS: &str =
     "[[boundary]]\nwhere = \"xmin\"\ndirichlet = 0\n[[boundary]]\nwhere = \"xmax\"\ndirichlet = 0\n";
 
-/// What flows into the body through the wall, out of its sides there, and in at the ends.
+/// The fluxes into the body through the wall, out of its sides there, and in at the ends.
 pub(crate) const FLUXES: &str = "{ name = \"wall\", kind = \"flux\", where = \"wall\" }, \
     { name = \"left\", kind = \"flux\", where = \"wall\", from = \"left\" }, \
     { name = \"right\", kind = \"flux\", where = \"wall\", from = \"right\" }, \

@@ -397,7 +397,7 @@ fn displacements_turn_with_a_rotation() {
     assert!(!message.contains("translation"), "{message}");
 }
 
-/// What flows through each side, through all of them, and from sources.
+/// The fluxes through each side, their sum, and the total of the sources.
 const BALANCE: &str = "{ name = \"xmin\", kind = \"flux\", where = \"xmin\" }, { name = \"xmax\", kind = \"flux\", where = \"xmax\" }, \
     { name = \"ymax\", kind = \"flux\", where = \"ymax\" }, { name = \"all\", kind = \"flux\", where = \"all\" }";
 

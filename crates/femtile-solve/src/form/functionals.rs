@@ -301,11 +301,11 @@ impl<'o> On<'o, '_> {
     }
 }
 
-/// What flows through sides that belong together.
+/// The fluxes through sides that belong together.
 struct ThroughPairs {
     /// `[n_facets][n_components]`, zero through other facets.
     fluxes: Vec<f64>,
-    /// The part of it at each unknown.
+    /// The part of the residual at each unknown that they take.
     taken: Vec<f64>,
 }
 

@@ -61,7 +61,7 @@ struct Combination<'t> {
     tied: &'t TiedDof,
 }
 
-/// What determines a class.
+/// The Dirichlet value or the floating part that determines a class.
 #[derive(Clone, Copy, PartialEq)]
 enum Anchor {
     /// An unknown with a Dirichlet value; that of the root.
@@ -171,7 +171,7 @@ struct Build<'a, 'm> {
     problem: &'a FormProblem<'m>,
     unknowns: &'a Unknowns<'a>,
     classes: Classes,
-    /// What determines the class of each root.
+    /// The anchor of the class of each root.
     anchors: Vec<Option<Anchor>>,
     is_floating: Vec<bool>,
     combinations: Vec<Combination<'a>>,
