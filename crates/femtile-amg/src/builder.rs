@@ -9,7 +9,7 @@ use femtile_sparse::csr::Csr;
 
 use crate::coarsen::{Fine, STALLED, Step};
 use crate::config::MOST_COARSE_ROWS;
-use crate::kernels::{AmgKernels, Coarsened, DeviceAggregates, Grouping, Nodes};
+use crate::kernels::{AboveKnown, AmgKernels, Coarsened, DeviceAggregates, Grouping, Nodes};
 use crate::level::{Coarsest, Level, LevelMatrix, LevelShape};
 use crate::memory_limit::offload_for_setup;
 use crate::patches::{PatchedLevel, Patches, RowOrder};
@@ -93,6 +93,8 @@ pub(crate) struct Builder<'a, H: Scalar, D: AmgKernels<H>> {
     pub terms: Option<Vec<f64>>,
     /// Whether coarsening ended because no threshold makes the next level much smaller.
     pub is_stalled: bool,
+    /// Levels above one that was known: 0 or 1.
+    pub n_above_known: usize,
     /// Whether a badly scaled matrix is to be found, and whether this one is.
     pub rescaling: [bool; 2],
 }
@@ -125,6 +127,7 @@ impl<'a, H: Scalar, D: AmgKernels<H>> Builder<'a, H, D> {
             n_zero: 0,
             terms: None,
             is_stalled: false,
+            n_above_known: 0,
             rescaling: [false; 2],
         }
     }
@@ -151,7 +154,29 @@ impl<'a, H: Scalar, D: AmgKernels<H>> Builder<'a, H, D> {
             return Ok(None);
         }
         offload_for_setup(&mut a)?;
+        if self.config.coarse_space.is_some() {
+            match self.above_known_on_device(a, 1)? {
+                Some(coarse) => a = coarse,
+                None => return Ok(None),
+            }
+        }
         self.on_device_from(a, None)
+    }
+
+    /// Adds the level above the known one, if the device sets it up, and returns the matrix of that.
+    fn above_known_on_device(&mut self, a: Csr<H, D>, block: usize) -> Result<Option<Csr<H, D>>, AmgError> {
+        let space = self.config.coarse_space.as_ref().filter(|_| self.config.max_levels > 1);
+        let Some(space) = space else { return Ok(None) };
+        let p = space.prolongation::<H>().into_device(self.device)?;
+        let Some(made) = self.device.amg_above_known(&a, &p, block)? else { return Ok(None) };
+        let AboveKnown { inverse_diagonal, largest, r, coarse } = made;
+        let a = LevelMatrix::whole(a);
+        let relaxation = Relaxation::polynomial(self.config.smoother, inverse_diagonal, largest);
+        self.push_shape(&a, coarse.n_rows() / block, 0, p.n_nonzeros())?;
+        let transfer = Transfer::new(self.device, [p, r], None)?;
+        self.levels.push(Level { a, relaxation, transfer });
+        self.n_above_known = 1;
+        Ok(Some(coarse))
     }
 
     /// As [`Builder::on_device`], from a level with these nodes on, none for the first of all levels.
@@ -162,7 +187,7 @@ impl<'a, H: Scalar, D: AmgKernels<H>> Builder<'a, H, D> {
     ) -> Result<Option<(Rows<H>, NearNullspace)>, AmgError> {
         let n_before = self.levels.len();
         while !self.is_for_host(&a) && self.number() + 1 < self.config.max_levels {
-            let number = self.number();
+            let number = self.n_coarsened();
             let by = match (self.known.groups.get(number), self.known.graph) {
                 (Some(Groups::OnDevice(parts)), _) => Grouping::Known(parts),
                 (_, Some(graph)) if number == 0 => Grouping::Graph(graph),
@@ -177,7 +202,11 @@ impl<'a, H: Scalar, D: AmgKernels<H>> Builder<'a, H, D> {
             (a, nodes) = (coarse, Some(of_coarse));
         }
         let Some(Nodes { weights, from_doubtful }) = nodes.filter(|_| self.levels.len() > n_before) else {
-            return Ok(None);
+            let b = NearNullspace::constants(a.n_rows(), 1);
+            return match self.n_coarsened() == 0 && self.n_above_known > 0 {
+                true => Ok(Some((Rows::as_is(&a)?, b))),
+                false => Ok(None),
+            };
         };
         let marks = from_doubtful.map_or(Ok(Vec::new()), |marks| marks.to_host())?;
         self.inherited = marks.into_iter().map(|mark| mark != 0).collect();
@@ -207,8 +236,14 @@ impl<'a, H: Scalar, D: AmgKernels<H>> Builder<'a, H, D> {
         offload_for_setup(&mut a)?;
         let (n_vectors, mut block) = (b.n_vectors, self.config.block_size);
         let mut of_coarse = None;
+        if let Some(space) = &self.config.coarse_space {
+            match self.above_known_on_device(a, block)? {
+                Some(coarse) => (a, of_coarse) = (coarse, Some(space.near_nullspace(b).values)),
+                None => return Ok(None),
+            }
+        }
         while !self.is_for_host(&a) && self.number() + 1 < self.config.max_levels {
-            let number = self.number();
+            let number = self.n_coarsened();
             let by = match self.known.groups.get(number) {
                 Some(Groups::OnDevice(parts)) => Grouping::Known(parts),
                 _ => Grouping::Connections,
@@ -239,7 +274,7 @@ impl<'a, H: Scalar, D: AmgKernels<H>> Builder<'a, H, D> {
             true => None,
             false => Some(Buffer::from_vec(self.device, marks)?),
         };
-        let nodes = (self.number() > 0).then_some(Nodes { weights, from_doubtful });
+        let nodes = (self.n_coarsened() > 0).then_some(Nodes { weights, from_doubtful });
         self.on_device_from(a.clone().into_device(self.device)?, nodes)
     }
 
@@ -300,9 +335,14 @@ impl<'a, H: Scalar, D: AmgKernels<H>> Builder<'a, H, D> {
         self.shapes.len()
     }
 
+    /// Returns the number of levels whose next one was found by aggregation.
+    pub fn n_coarsened(&self) -> usize {
+        self.number() - self.n_above_known
+    }
+
     /// Adds the levels from a matrix of which the rank has all rows, and returns the coarsest one.
     pub fn run(&mut self, a: Rows<H>, b: NearNullspace) -> Result<Coarsest<H, D>, AmgError> {
-        let mut next = (RankMatrix::whole(a)?, b);
+        let mut next = self.below_known((RankMatrix::whole(a)?, b))?;
         loop {
             let fine = self.checked(next.0, next.1)?;
             let is_small = fine.matrix.n_owned() <= self.config.coarse_rows;

@@ -136,7 +136,7 @@ impl<H: Scalar, D: AmgKernels<H>> Builder<'_, H, D> {
         if number == 0 && matrix.is_whole() {
             check::symmetry(&matrix.rows, self.scale)?;
         }
-        let block = if number == 0 { self.config.block_size } else { b.n_vectors };
+        let block = if self.n_coarsened() == 0 { self.config.block_size } else { b.n_vectors };
         let NearNullspace { n_vectors, values } = b;
         let b = NearNullspace { n_vectors, values: matrix.with_ghosts(values, n_vectors)? };
         let sizes = match block > 1 && !matrix.is_whole() {
@@ -145,6 +145,31 @@ impl<H: Scalar, D: AmgKernels<H>> Builder<'_, H, D> {
         };
         let diagonal = matrix.with_ghosts(diagonal, 1)?;
         Ok(Fine { matrix, block, diagonal, sizes, b })
+    }
+
+    /// Adds the level above the known one, and returns that; the matrix itself if none is known.
+    pub fn below_known(
+        &mut self,
+        (matrix, b): (RankMatrix<H>, NearNullspace),
+    ) -> Result<(RankMatrix<H>, NearNullspace), AmgError> {
+        let is_first = self.number() == 0 && self.config.max_levels > 1;
+        let is_wanted = is_first && matrix.n_owned() > self.config.coarse_rows;
+        let Some(space) = self.config.coarse_space.as_ref().filter(|_| is_wanted) else {
+            return Ok((matrix, b));
+        };
+        let Fine { matrix, block, diagonal, b, .. } = self.checked(matrix, b)?;
+        let scaling = Scaling::new(&matrix, &diagonal, block)?;
+        let p = space.prolongation::<H>();
+        let r = p.transpose();
+        let next = RankMatrix::whole(galerkin(&matrix.rows, &p, &r))?;
+        self.terms = Some(terms(&r, &diagonal, None)?);
+        let of_level = (&matrix.rows, &diagonal[..]);
+        let relaxation = Relaxation::new(self.device, self.config.smoother, of_level, None, scaling)?;
+        let a = matrix.into_device(self.device)?;
+        self.push_shape(&a, next.n_owned() / block, 0, p.columns.len())?;
+        self.open = Some(OpenLevel { a, relaxation, prolongation: p, restriction: r, halo: None });
+        self.n_above_known = 1;
+        Ok((next, space.near_nullspace(&b)))
     }
 
     /// Adds a level. Collective.
@@ -168,7 +193,7 @@ impl<H: Scalar, D: AmgKernels<H>> Builder<'_, H, D> {
             let renumbered = aggregates.of_node.iter_mut().filter(|part| **part != NONE);
             renumbered.for_each(|part| *part = numbers[*part as usize]);
         }
-        let is_first = self.number() == 0;
+        let is_first = self.n_coarsened() == 0;
         let flags = if is_first { strength.is_doubtful } else { std::mem::take(&mut self.inherited) };
         self.inherited = inherited(&flags, &aggregates);
         let level = Aggregated { aggregates, patches, is_strong: strength.is_strong, modes, is_dense };
@@ -216,7 +241,7 @@ impl<H: Scalar, D: AmgKernels<H>> Builder<'_, H, D> {
     ) -> Strength {
         let Fine { matrix, block, b, .. } = fine;
         let (diagonal, block) = (fine.own_diagonal(), *block);
-        let (number, is_first) = (self.number(), self.number() == 0);
+        let (number, is_first) = (self.n_coarsened(), self.n_coarsened() == 0);
         let thresholds = thresholds_of(self.config.strength, number).map(|theta| factor * theta);
         let mut own = matrix.own();
         let mut strength = match self.known.graph.filter(|_| is_first) {
@@ -265,7 +290,7 @@ impl<H: Scalar, D: AmgKernels<H>> Builder<'_, H, D> {
 
     /// Returns whether the aggregates of the next level are known.
     fn is_grouped(&self) -> bool {
-        matches!(self.known.groups.get(self.number()), Some(Groups::OnHost(_)))
+        matches!(self.known.groups.get(self.n_coarsened()), Some(Groups::OnHost(_)))
     }
 
     /// Replaces rows of a coarser level that have no energy except rounding by rows of the identity. They
@@ -314,7 +339,7 @@ impl<H: Scalar, D: AmgKernels<H>> Builder<'_, H, D> {
         is_dense: &[bool],
         factor: f64,
     ) -> Partition {
-        match self.known.groups.get(self.number()) {
+        match self.known.groups.get(self.n_coarsened()) {
             Some(Groups::OnHost(known)) if known.aggregates.of_node.len() == graph.n_nodes() => {
                 return known.clone();
             }
@@ -327,7 +352,7 @@ impl<H: Scalar, D: AmgKernels<H>> Builder<'_, H, D> {
             aggregates.n += 1;
         }
         if fine.matrix.halo.n_ghosts() > 0 {
-            let [threshold, _] = thresholds_of(self.config.strength, self.number());
+            let [threshold, _] = thresholds_of(self.config.strength, self.n_coarsened());
             add_single_nodes(fine, factor * threshold, &mut aggregates);
         }
         let has_patches = self.config.smoother.has_patches();

@@ -1,7 +1,9 @@
+use std::sync::Arc;
+
 use femtile_sparse::MatrixFormat;
 
-use crate::AmgError;
 use crate::patches::PatchFormat;
+use crate::{AmgError, CoarseSpace};
 
 /// Settings of a hierarchy.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,6 +27,9 @@ pub struct AmgConfig {
     /// The format of the matrices of levels with a polynomial smoother; by default the one that is expected to be the
     /// fastest, conversion included. Other matrices, and transfers, are kept in compressed sparse rows.
     pub format: MatrixFormat,
+    /// The space of the second level, if it is known, on one rank and without patch smoothers; ignored for matrices that are scaled
+    /// first. None by default: aggregates.
+    pub coarse_space: Option<Arc<CoarseSpace>>,
 }
 
 /// The smoother of a level; post-smoothing is the adjoint of pre-smoothing, so that the cycle is symmetric.
@@ -90,6 +95,7 @@ impl Default for AmgConfig {
             smoother: Smoother::Chebyshev { degree: 2 },
             cycle: Cycle::V,
             format: MatrixFormat::Auto,
+            coarse_space: None,
         }
     }
 }
@@ -133,12 +139,24 @@ impl AmgConfig {
         if !(1..=16).contains(&n) {
             return wrong("smoother", format!("{n} is not between 1 and 16"));
         }
+        if self.coarse_space.is_some() && self.smoother.has_patches() {
+            return wrong("coarse_space", "patches need aggregates: choose another smoother".into());
+        }
         Ok(())
     }
 
     /// Checks the settings for a matrix of `n_rows` rows.
     pub(crate) fn check_for(&self, n_rows: usize) -> Result<(), AmgError> {
         self.check()?;
+        if let Some([n, n_coarse]) = self.coarse_space.as_ref().map(|space| space.n_rows())
+            && (n != n_rows || !n_coarse.is_multiple_of(self.block_size))
+        {
+            let message = format!(
+                "the prolongator of {n} rows and {n_coarse} columns is not for {n_rows} rows of nodes of {}",
+                self.block_size
+            );
+            return Err(AmgError::Setting { field: "coarse_space", message });
+        }
         if n_rows.is_multiple_of(self.block_size) {
             return Ok(());
         }

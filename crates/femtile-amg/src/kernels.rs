@@ -134,6 +134,19 @@ pub struct Tail<'a, H: Scalar, D: AmgKernels<H>> {
     pub(crate) vectors: &'a mut [Vectors<H, D>],
 }
 
+/// A level above one whose prolongator is known.
+#[derive(Debug)]
+pub struct AboveKnown<H: Scalar, D: Device> {
+    /// The reciprocals of the diagonal, raised where rows have large absolute sums.
+    pub inverse_diagonal: Buffer<H, D>,
+    /// The largest eigenvalue of $D^{-1} A$.
+    pub largest: f64,
+    /// The transpose of the prolongator.
+    pub r: Csr<H, D>,
+    /// The matrix of the known level.
+    pub coarse: Csr<H, D>,
+}
+
 /// The kernels of algebraic multigrid, with all levels in the precision `H`.
 pub trait AmgKernels<H: Scalar>:
     PolynomialKernels<H>
@@ -204,6 +217,20 @@ pub trait AmgKernels<H: Scalar>:
         _config: &AmgConfig,
         _by: Grouping<'_, Self>,
     ) -> Result<Option<Coarsened<H, Self, Csr<H, Self>, Vec<f64>>>, LinalgError> {
+        Ok(None)
+    }
+
+    /// Sets up the level above one whose prolongator is known, for nodes of `block` rows. None if the host has to do it, or has to
+    /// report what is wrong with the matrix.
+    ///
+    /// # Cost
+    /// Some six passes over the non-zeros, and the Galerkin product.
+    fn amg_above_known(
+        &self,
+        _a: &Csr<H, Self>,
+        _p: &Csr<H, Self>,
+        _block: usize,
+    ) -> Result<Option<AboveKnown<H, Self>>, LinalgError> {
         Ok(None)
     }
 

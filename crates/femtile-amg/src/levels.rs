@@ -91,6 +91,10 @@ impl<H: Scalar, D: AmgKernels<H>> Levels<H, D> {
             return Err(AmgError::NotSquare { n_rows: a.n_rows(), n_cols: a.n_cols() });
         }
         config.check_for(a.n_rows())?;
+        if known.graph.is_some() && config.coarse_space.is_some() {
+            let message = "aggregates of a graph are those of the first level: leave one of both out".into();
+            return Err(AmgError::Setting { field: "coarse_space", message });
+        }
         let as_given = |finds| Self::levels_of(device, a, near_nullspace, config, (known, finds));
         if let Some(made) = as_given(true)? {
             return Ok(made);
@@ -102,6 +106,7 @@ impl<H: Scalar, D: AmgKernels<H>> Levels<H, D> {
                 let scaled = a.with_values(Buffer::from_vec(device, values)?)?;
                 drop(rows);
                 let near_nullspace = rescaling.near_nullspace.as_deref();
+                let config = &AmgConfig { coarse_space: None, ..config.clone() };
                 Self::levels_of(device, &scaled, near_nullspace, config, (known, false))
                     .map_err(|error| error.before_scaling(&rescaling.factors, scale))?
                     .map(|made| made.with_factors(device, &rescaling.factors, scale))
@@ -122,6 +127,8 @@ impl<H: Scalar, D: AmgKernels<H>> Levels<H, D> {
         (known, finds): (Known<'_, D>, bool),
     ) -> Result<Option<Self>, AmgError> {
         let is_grouped_on_host = matches!(known.groups.first(), Some(Groups::OnHost(_)));
+        // Aggregates of a small level below a known one are of the host, whoever set up the first.
+        let is_grouped_on_host = is_grouped_on_host && config.coarse_space.is_none();
         let may_be_there = !is_grouped_on_host && !matches!(config.smoother, Smoother::GaussSeidel { .. });
         let is_plain = may_be_there && near_nullspace.is_none() && config.block_size == 1;
         let mut builder = Builder::new(device, config, known);

@@ -43,6 +43,7 @@
 mod aggregation;
 mod builder;
 mod check;
+mod coarse_space;
 mod coarsen;
 mod config;
 #[allow(unsafe_code)]
@@ -69,6 +70,7 @@ mod transfer;
 mod vectors;
 
 pub use aggregation::{AggregationAmg, AggregationConfig};
+pub use coarse_space::CoarseSpace;
 pub use config::{AmgConfig, Cycle, Smoother};
 pub use cuda::{programs as cuda_programs, specialisations as cuda_specialisations};
 pub use device::{AmgDevice, AnyAmg, BoxedAmg};

@@ -31,7 +31,7 @@ pub(crate) fn checked_mesh(
         opening.prepare(programs);
     }
     stages.begin(Stage::Check)?;
-    let config = check_config(case);
+    let config = check_config(case, mesh.division.is_some());
     let check = match check_name(case) {
         CheckName::Full => check_interruptible,
         CheckName::Generated => check_generated_interruptible,

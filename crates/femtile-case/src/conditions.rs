@@ -70,14 +70,15 @@ fn interfaces_and_sources(case: &Case) -> impl Iterator<Item = ConditionRow> + '
         area: None,
     };
     let interfaces = case.file.interface.iter().map(move |own| {
-        let place = match (&own.between, &own.r#where, &own.from) {
+        let place = match (own.between.as_ref().or(own.sides.as_ref()), &own.r#where, &own.from) {
             (Some([first, second]), ..) => format!("between {first} and {second}"),
             (None, place, None) => place.clone().unwrap_or_default(),
             (None, place, Some(cells)) => format!("{} from {cells}", place.as_deref().unwrap_or_default()),
         };
         let conductance = own.conductance.iter().map(|value| format!("conductance {}", text(value)));
         let stiffness = own.stiffness.iter().map(|value| format!("stiffness {}", text(value)));
-        row(place, "interface", conductance.chain(stiffness).collect())
+        let flux = own.flux.iter().map(|value| format!("flux {}", text(value)));
+        row(place, "interface", conductance.chain(stiffness).chain(flux).collect())
     });
     let sources = case.file.source.iter();
     let sources = sources.map(move |own| {

@@ -37,6 +37,7 @@ mod placed;
 mod plot;
 mod profile;
 mod read;
+mod recovered;
 mod report;
 mod restart;
 mod roofline;

@@ -1,6 +1,6 @@
 //! The mesh of a case: read from a file or generated.
 
-use femtile_mesh::check::{CheckConfig, CheckError};
+use femtile_mesh::check::{CheckConfig, CheckError, Finding};
 use femtile_mesh::generate::{
     BallConfig, BoxConfig, BoxSplit, Counts, CylinderConfig, DeformConfig, HexahedralBallConfig, LShape,
     LShapeConfig, ShellConfig, SphereConfig, SquareConfig, SquareSplit, VentricleConfig, ball_interruptible,
@@ -93,11 +93,12 @@ fn of_section(case: &Case, error: MeshError) -> CaseError {
     }
 }
 
-/// Returns the settings of the mesh check.
-pub(crate) fn check_config(case: &Case) -> CheckConfig {
+/// Returns the settings of the mesh check; `is_divided` if the reader has divided the cells of the mesh.
+pub(crate) fn check_config(case: &Case, is_divided: bool) -> CheckConfig {
     let MeshSection { merge, ref accept, .. } = case.file.mesh;
-    // Sides that are tied cover each other.
-    let of_ties = (!case.file.tie.is_empty()).then_some(FindingName::OverlappingFacets);
+    // Sides that are tied cover each other. Parts of divided cells could do so where a merge fails to join them, which no tie mends.
+    let are_tied = !case.file.tie.is_empty() && !(merge && is_divided);
+    let of_ties = are_tied.then_some(FindingName::OverlappingFacets);
     CheckConfig {
         merge_duplicates: merge,
         accept: accept.iter().copied().chain(of_ties).map(Into::into).collect(),
@@ -116,8 +117,12 @@ pub(crate) fn placed(case: &Case, error: CheckError) -> CaseError {
     match error.finding() {
         Some(finding) => {
             let name = finding.name();
+            let of_ties = match !case.file.tie.is_empty() && matches!(finding, Finding::OverlappingFacets) {
+                true => ", which is right if the only facets that overlap are those of tied sides",
+                false => "",
+            };
             let message =
-                format!("the mesh cannot be used: {error}; accept = [\"{name}\"] takes it as it is");
+                format!("the mesh cannot be used: {error}; accept = [\"{name}\"] takes it as it is{of_ties}");
             case.wrong(&["mesh".into(), "accept".into()], message)
         }
         None => error.into(),

@@ -76,6 +76,7 @@ fn facts(report: &Report) -> Vec<(String, String)> {
     let known = [
         ("nodes", Some(mesh.n_nodes.to_string())),
         ("cells", Some(mesh.n_cells.to_string())),
+        ("cells of the file", mesh.division.clone()),
         ("volume, area or length", Some(short(mesh.volume))),
         ("degrees of freedom", Some(space.n_dofs.to_string())),
         ("degree of the elements", space.degree.map(|degree| degree.to_string())),

@@ -66,6 +66,9 @@ pub struct MeshReport {
     pub n_orphans: usize,
     /// Length, area or volume.
     pub volume: f64,
+    /// The cells of the file, if they were divided into simplices, in words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub division: Option<String>,
 }
 
 /// The space of finite elements.
@@ -429,6 +432,7 @@ impl Report {
                 n_nodes,
                 n_cells,
                 n_orphans: checked.n_orphans,
+                division: checked.division.clone(),
                 // That of the check takes curved cells as straight, and is of a part if the mesh is
                 // distributed.
                 volume: match solution.discretization().space().is_some() || solution.is_distributed() {

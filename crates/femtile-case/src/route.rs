@@ -59,6 +59,7 @@ impl Case {
             return None;
         }
         let is_inside = self.mesh_traits.is_some_and(|traits| traits.has_inner_facets);
+        let has_formula = file.output.functionals.iter().any(|functional| functional.key_of_form().is_some());
         let keys = [
             ("[modes]", file.modes.is_some()),
             ("`axisymmetric`", file.space.axisymmetric),
@@ -68,6 +69,7 @@ impl Case {
             ("`constants`", !file.equation.constants.is_empty()),
             ("a surface in space", self.is_on_surface()),
             ("a tag of facets inside the mesh", is_inside),
+            ("`formula` or `where` of a functional", has_formula),
             ("`from` of a functional", self.fluxes().any(|(_, from)| from.is_some())),
         ];
         if let Some((key, _)) = keys.into_iter().find(|(_, given)| *given) {
@@ -132,15 +134,18 @@ impl Case {
         known
     }
 
-    /// Returns whether a condition, or a flux of a steady equation, has the tag of facets inside the mesh, which is not a part of one.
+    /// Returns whether a condition or a flux has the tag of facets inside the mesh, which is not a part of one. The fluxes of forms ask
+    /// for rates at the end of steps, which Crank-Nicolson does not have.
     pub(crate) fn has_inner_facets(&self, mesh: &Mesh) -> bool {
         // Generators tag sides alone.
-        if self.file.mesh.generate.is_some() || mesh.tagged_inner_facets(|_| true).is_empty() {
+        if self.file.mesh.generate.is_some() {
             return false;
         }
         let of_conditions = self.file.boundary.iter().filter_map(|section| section.r#where.as_deref());
-        let of_fluxes = self.fluxes().map(|(place, _)| place).filter(|_| self.file.time.is_none());
-        of_conditions.chain(of_fluxes).any(|name| Region::from(name).has_inner_facets(mesh))
+        let method = self.file.time.as_ref().map(|time| time.method);
+        let has_rates = method != Some(TimeMethod::CrankNicolson);
+        let of_fluxes = self.fluxes().map(|(place, _)| place).filter(|_| has_rates);
+        Region::any_inside(of_conditions.chain(of_fluxes).map(Region::from), mesh)
     }
 
     /// Returns whether a flux through the boundary or across an interface may depend on u, of an exchange by more than the difference of
@@ -149,6 +154,7 @@ impl Case {
         let of_interface = |section: &InterfaceSection| {
             let mut values = interface::values(section, &[]).into_iter();
             values.any(|(_, value)| matches!(value, Entry::Text(text) if names_unknown(text)))
+                || interface::fluxes(section).any(|flux| names_unknown(flux))
         };
         self.file.boundary.iter().any(BoundarySection::may_depend_on_unknown)
             || self.file.interface.iter().any(of_interface)

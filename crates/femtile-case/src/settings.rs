@@ -128,9 +128,12 @@ impl Case {
     /// Returns the fields to compute; nodal fields are only computed for the file of the solution.
     pub(crate) fn field_config(&self) -> FieldConfig {
         let output = &self.file.output;
+        let in_file = |name| output.vtu.is_written() && output.fields.contains(&name);
         FieldConfig {
-            gradient: output.vtu.is_written() && output.fields.contains(&FieldName::Gradient),
-            flux: output.vtu.is_written() && output.fields.contains(&FieldName::Flux),
+            gradient: in_file(FieldName::Gradient),
+            flux: in_file(FieldName::Flux),
+            stress: in_file(FieldName::Stress),
+            strain: in_file(FieldName::Strain),
             error: output.fields.contains(&FieldName::Error),
         }
     }

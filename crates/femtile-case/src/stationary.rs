@@ -6,7 +6,6 @@ use std::sync::Arc;
 use femtile_comm::{Comm, threads};
 use femtile_device::cuda::Opening;
 use femtile_device::{Cpu, part};
-use femtile_fem::recovery::ErrorEstimate;
 use femtile_mesh::check::BoundaryFacets;
 use femtile_mesh::io::Staging;
 use femtile_mesh::io::vtu::BegunFile;
@@ -86,7 +85,6 @@ fn write(
         None => stages.interruptible(|stop| solution.fields_interruptible(case.field_config(), stop)),
     };
     stages.go_on()?;
-    report.warnings.extend_from_slice(fields.left_out());
     let data = case.deliver(|| solution.data(&fields))?;
     let conditions = || conditions::on_mesh(case, solution.discretization(), boundary);
     let exhibit = data.map(|data| Exhibit {
@@ -98,14 +96,7 @@ fn write(
     });
     // The estimate compares gradients, which the energy norm of a projection (σ = 0) does not contain.
     let is_projection = solution.discretization().form(0).sigma.as_constant() == Some(0.0);
-    let estimate = fields.error_estimate().filter(|_| !is_projection);
-    if let Some(estimate) = estimate {
-        report.solve.discretization_error_estimate = Some(estimate.total);
-        report.solve.discretization_error_relative =
-            (estimate.norm > 0.0).then(|| estimate.total / estimate.norm);
-        report.warnings.extend(doubt(estimate));
-    }
-    report.citations.extend(fields.citations().iter().map(|key| String::from(*key)));
+    report.take_fields(&fields, !is_projection);
     let pieces = pieces::names(case, solution);
     let write = |folder: &Path| match begun {
         Some(file) => Ok(solution.finish_vtu(file)?),
@@ -118,27 +109,6 @@ fn write(
         staging,
         Results { solution: write, lines, pieces },
     )
-}
-
-/// Share of fits of too low a degree from which the estimate of the error is not trusted.
-const FEW_VALUES: f64 = 0.5;
-
-/// Estimate relative to the norm of the solution from which it is not trusted.
-const UNRESOLVED: f64 = 0.5;
-
-/// Returns the reason not to trust an estimate of the error of the elements, if there is one.
-fn doubt(estimate: &ErrorEstimate) -> Option<String> {
-    let ErrorEstimate { total, norm, lowered, .. } = estimate;
-    let reason = if *lowered >= FEW_VALUES {
-        "the mesh, or its regions of one `sigma`, have too few nodes for it"
-    } else if *total >= UNRESOLVED * norm && *norm > 0.0 {
-        "it is as large as the solution, which the mesh does not resolve: the error may be many times larger"
-    } else {
-        return None;
-    };
-    Some(format!(
-        "the estimate of the discretization error, {total:.1e}, cannot be trusted: {reason}; refine the mesh"
-    ))
 }
 
 /// Runs the case on ranks that are threads, each of which generates its part of a box; the first one writes.

@@ -135,7 +135,7 @@ pub struct SolveOptions {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  femtile study case.toml --vary mesh.refine=0..3\n  \
     femtile study case.toml --vary solver.tolerance=1e-6,1e-8 --vary solver.preconditioner=amg,jacobi\n  \
-    femtile study case.toml --vary equation.lambda=1e-3:1e3:7 --output lambdas")]
+    femtile study case.toml --vary equation.lambda=1e-3:1e3:7 --output lambdas --jobs 4 --report lambdas.html")]
 pub struct StudyOptions {
     /// The case file, or the folder of a case.toml.
     pub case: PathBuf,
@@ -152,6 +152,12 @@ pub struct StudyOptions {
     /// Run all combinations, also those whose results are complete.
     #[arg(long)]
     pub again: bool,
+    /// Runs at a time on the CPU, which share the threads; the table is the same.
+    #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
+    pub jobs: u16,
+    /// Also write a page for a browser, which needs no network: orders, plot and table.
+    #[arg(long, value_name = "FILE.html")]
+    pub report: Option<PathBuf>,
     /// Also write the table as JSON to this file; `-` is standard output.
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,

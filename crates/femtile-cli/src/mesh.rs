@@ -10,7 +10,7 @@ use femtile_case::{generate, refined};
 
 use crate::arguments::{FibresOptions, MeshCommand};
 use crate::failure::Failure;
-use crate::mesh_info::{Info, notes};
+use crate::mesh_info::{Info, division, notes};
 use femtile_terminal::{print, print_data, to_json};
 
 /// `femtile mesh …`.
@@ -97,7 +97,7 @@ fn write(path: &Path, mesh: &Mesh) -> Result<ExitCode, Failure> {
 /// Prints the size of the written mesh and the notes of its reader.
 fn written(path: &Path, mesh: &Mesh) -> Result<ExitCode, Failure> {
     let text = format!("{}: {} nodes, {} cells\n", path.display(), mesh.n_nodes(), mesh.n_cells());
-    Ok(print(&(text + &notes(&mesh.notes)))?)
+    Ok(print(&(text + &division(mesh) + &notes(&mesh.notes)))?)
 }
 
 fn findings(report: &CheckReport) -> String {
@@ -117,6 +117,9 @@ fn findings(report: &CheckReport) -> String {
         report.worst_cell,
         report.worst_at
     );
+    if let Some(division) = &report.division {
+        text += &format!("file      {division}\n");
+    }
     for warning in &report.warnings {
         text += &format!("warning   {warning}\n");
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use femtile::mesh::{Field, Mesh};
+use femtile::mesh::{Division, Field, Mesh};
 use serde::Serialize;
 
 /// Counts, extent, tags and fields of a mesh.
@@ -15,6 +15,9 @@ pub struct Info {
     n_nodes: usize,
     n_cells: usize,
     cell: &'static str,
+    /// The cells of the file, if they were divided into these cells, in words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    division: Option<String>,
     lower: [f64; 3],
     upper: [f64; 3],
     curved: Option<Shapes>,
@@ -66,6 +69,7 @@ impl Info {
             n_nodes: mesh.n_nodes(),
             n_cells: mesh.n_cells(),
             cell: mesh.kind.name(),
+            division: mesh.division.as_ref().map(Division::note),
             lower,
             upper,
             curved: curved.map(|curved| Shapes { order: curved.order, n_points: curved.points.len() }),
@@ -83,6 +87,7 @@ impl Info {
         let mut text = format!(
             "nodes     {n_nodes}\ncells     {n_cells} of kind {cell}\nfrom      {lower:?}\nto        {upper:?}\n"
         );
+        text += &line_of(self.division.as_ref());
         if let Some(Shapes { order, n_points }) = &self.curved {
             text += &format!("shapes    of order {order}, {n_points} points\n");
         }
@@ -99,6 +104,15 @@ impl Info {
         }
         text + &notes(&self.notes)
     }
+}
+
+/// Returns a line with the cells of the file, if they were divided.
+pub fn division(mesh: &Mesh) -> String {
+    line_of(mesh.division.as_ref().map(Division::note).as_ref())
+}
+
+fn line_of(division: Option<&String>) -> String {
+    division.map(|note| format!("file      {note}\n")).unwrap_or_default()
 }
 
 /// Returns a line for each ignored part.

@@ -184,6 +184,9 @@ fn summary(case: &Case, report: &Report) -> String {
         report.device,
         report.device_reason
     );
+    if let Some(division) = &mesh.division {
+        text += &format!("file      {division}\n");
+    }
     if let Some(ranks) = &report.ranks {
         let [fewest, most] = ranks.unknowns;
         text += &format!(

@@ -1,3 +1,4 @@
+use std::path::absolute;
 use std::process::ExitCode;
 
 use femtile_case::{Override, Study, StudyReport, StudyRun, Vary};
@@ -23,11 +24,26 @@ pub fn run(options: &StudyOptions) -> Result<ExitCode, Failure> {
         overrides: set.collect::<Result<_, _>>()?,
         folder: options.output.clone(),
         is_again: options.again,
+        jobs: options.jobs.into(),
+        page: options.report.clone(),
         remembered: remembered(),
         ..Study::load(&case_file(&options.case), vary)?
     };
     let json = options.json.as_deref();
     json.map_or(Ok(()), |path| check_target("--json", path))?;
+    if let Some(path) = &options.report {
+        if is_stdout(path) {
+            return Err(Failure::message("--report needs the name of a file, such as study.html"));
+        }
+        if json.is_some_and(|json| absolute(json).ok() == absolute(path).ok()) {
+            return Err(Failure::message(
+                "--report and --json name the same file: give each a name of its own",
+            ));
+        }
+        if path.is_dir() {
+            check_target("--report", path)?;
+        }
+    }
     let tell_line = |line: &str| match (options.quiet, json.is_some_and(is_stdout)) {
         (true, _) => {}
         (false, true) => say(&escape(line)),

@@ -1,17 +1,20 @@
 #!/usr/bin/env python3
-"""Opens a VTU, PVTU or VTI file with VTK's reader, the one of ParaView, and compares it with expected numbers.
+"""Opens a VTU, PVTU, VTI or VTKHDF file with VTK's reader, the one of ParaView, and compares it with expected numbers.
 
 usage: check_vtu.py FILE EXPECTED.json
 
 EXPECTED.json holds `n_points`, `n_cells` and, by name under `point_arrays` and `cell_arrays`, any of
 `n_components`, `min`, `max`, `sum` and `values` (all numbers, in order); null is not compared. Each entry of
 `inside` has a `cell`, `reference` coordinates in it, and the `point` and value of the array `u` that VTK finds there.
+Of a VTKHDF file it holds `frames`: each has a `time`, null of a file without times, and a VTU `file` with the same content.
 """
 
 import json
 import sys
 
 from vtkmodules.vtkCommonCore import reference
+from vtkmodules.vtkCommonExecutionModel import vtkStreamingDemandDrivenPipeline
+from vtkmodules.vtkIOHDF import vtkHDFReader
 from vtkmodules.vtkIOXML import (
     vtkXMLImageDataReader,
     vtkXMLPUnstructuredGridReader,
@@ -52,8 +55,59 @@ def inside(grid, promises):
                 yield f"cell {promise['cell']} has {found}, not {expected} at {promise['reference']}"
 
 
+def content(grid):
+    """Returns all that a grid has, by name."""
+    cells = [grid.GetCell(i) for i in range(grid.GetNumberOfCells())]
+    found = {
+        "points": [grid.GetPoint(i) for i in range(grid.GetNumberOfPoints())],
+        "kinds of cells": [cell.GetCellType() for cell in cells],
+        "cells": [[cell.GetPointId(k) for k in range(cell.GetNumberOfPoints())] for cell in cells],
+    }
+    for kind, arrays in (("point", grid.GetPointData()), ("cell", grid.GetCellData())):
+        for k in range(arrays.GetNumberOfArrays()):
+            array = arrays.GetArray(k)
+            values = [array.GetTuple(i) for i in range(array.GetNumberOfTuples())]
+            found[f"{kind} array `{array.GetName()}`"] = values
+    return found
+
+
+def frames(path, promises):
+    reader, problems = vtkHDFReader(), []
+    reader.AddObserver("ErrorEvent", lambda *_: problems.append("VTK reports an error"))
+    reader.SetFileName(path)
+    reader.UpdateInformation()
+    times = reader.GetOutputInformation(0).Get(vtkStreamingDemandDrivenPipeline.TIME_STEPS()) or [None]
+    if len(times) != len(promises):
+        problems.append(f"times are {list(times)}")
+    for time, promise in zip(times, promises):
+        if time is None:
+            reader.Update()
+        else:
+            reader.UpdateTimeStep(time)
+        if time != promise["time"] and (time is None or abs(time - promise["time"]) > 1e-12):
+            problems.append(f"time is {time}, not {promise['time']}")
+        other = vtkXMLUnstructuredGridReader()
+        other.SetFileName(promise["file"])
+        other.Update()
+        found, expected = content(reader.GetOutputDataObject(0)), content(other.GetOutput())
+        if not expected["cells"]:
+            problems.append(f"{promise['file']} is empty")
+        names = sorted(found.keys() | expected.keys())
+        differing = [name for name in names if found.get(name) != expected.get(name)]
+        problems += [f"{name} differ at time {time}" for name in differing]
+    return problems
+
+
+def end(path, problems):
+    for problem in problems:
+        print(f"{path}: {problem}")
+    sys.exit(1 if problems else 0)
+
+
 def main():
     path, promise = sys.argv[1], json.load(open(sys.argv[2]))
+    if "frames" in promise:
+        end(path, frames(path, promise["frames"]))
     problems = []
     reader = READERS.get(path.rsplit(".")[-1], vtkXMLUnstructuredGridReader)()
     observer = lambda *_: problems.append("VTK reports an error")
@@ -78,9 +132,7 @@ def main():
         if cells != promise["cells"]:
             problems.append("cells differ")
     problems += inside(grid, promise.get("inside", []))
-    for problem in problems:
-        print(f"{path}: {problem}")
-    sys.exit(1 if problems else 0)
+    end(path, problems)
 
 
 main()

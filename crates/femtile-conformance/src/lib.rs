@@ -7,6 +7,7 @@ pub mod allocation;
 pub mod emulator;
 pub mod error_study;
 pub mod mesh_files;
+pub mod mixed_files;
 pub mod quadratic_files;
 pub mod structure;
 pub mod suite;

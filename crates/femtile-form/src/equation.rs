@@ -240,6 +240,9 @@ pub struct InteriorTerms {
     pub source_other: Formulas,
 }
 
+/// The name of the term of [`Equation::functional_on_facets`].
+pub const ON_FACETS: &str = "functional";
+
 /// Returns the error of a coefficient with the name of something else.
 fn taken(name: &str) -> FormError {
     let message = format!("the name {name} has a meaning of its own; choose another name");
@@ -353,6 +356,28 @@ impl Equation {
         Ok(Self { energy_key: "functional", ..Self::new(&self.name, text)? })
     }
 
+    /// Returns the equation whose only integral is that of a formula over facets, the term [`ON_FACETS`]: the flux into the body of the
+    /// first component. `dimension` is that of space.
+    ///
+    /// # Errors
+    /// As [`Self::functional`].
+    pub fn functional_on_facets(&self, formula: &str, dimension: usize) -> Result<Self, FormError> {
+        let mut equation = self.functional(formula, &[])?;
+        equation.text.cells = CellTerms::default();
+        let (name, unknown) = self
+            .text
+            .unknown
+            .first_key_value()
+            .ok_or_else(|| self.failure("unknown: at least one is needed".to_owned()))?;
+        let flux = match unknown.shape(dimension) {
+            Shape::Number => formula.to_owned(),
+            shape => format!("[{formula}{}]", ", 0".repeat(shape.n_entries() - 1)),
+        };
+        let flux = Formulas::ByUnknown([(name.clone(), flux)].into());
+        equation.set_boundary_term(ON_FACETS, BoundaryTerms { flux, ..BoundaryTerms::default() });
+        Ok(equation)
+    }
+
     /// Gives each unknown a capacity, a formula of the coefficients and of `scalars`, which are further ones, 1 where no value is given.
     pub fn set_capacity(&mut self, formula: &str, scalars: &[&str]) {
         let parameter = Parameter { shape: CoefficientShape::Scalar, default: Some(1.0) };
@@ -377,8 +402,8 @@ impl Equation {
     }
 
     /// Stabilises the convection of each component.
-    pub fn set_stabilisation(&mut self, stabilisation: Stabilisation) {
-        self.text.cells.stabilise = Some(stabilisation);
+    pub fn set_stabilisation(&mut self, stabilisation: Option<Stabilisation>) {
+        self.text.cells.stabilise = stabilisation;
     }
 
     /// Returns whether its convection is stabilised.

@@ -107,6 +107,8 @@ pub struct Integrand {
     derivative: Program,
     energy: Option<Program>,
     by_parameter: Option<ByParameter>,
+    /// The inputs that f₁ depends on.
+    of_flux: Vec<usize>,
     class: Class,
     storage: Storage,
 }
@@ -179,6 +181,11 @@ impl Graph {
         let class = self.class(&matrix);
         let storage = self.storage(&rates);
         let by_parameter = self.by_parameter(&directions);
+        let fluxes = (0..n).filter(|slot| !slot.is_multiple_of(1 + self.layout.dimension));
+        let mut of_flux: Vec<usize> =
+            fluxes.flat_map(|slot| self.builder.inputs_of(self.residual[slot])).collect();
+        of_flux.sort_unstable();
+        of_flux.dedup();
         let entries: Vec<[usize; 2]> = (0..n * n)
             .filter(|&at| self.builder.as_constant(matrix[at]) != Some(0.0))
             .map(|at| [at / n, at % n])
@@ -192,6 +199,7 @@ impl Graph {
             energy: self.energy.map(|energy| self.builder.finish(&[energy])),
             entries,
             by_parameter,
+            of_flux,
             class,
             storage,
             inputs: self.inputs,
@@ -371,6 +379,11 @@ impl Integrand {
     /// Returns the length of the list of inputs of each program.
     pub fn n_inputs(&self) -> usize {
         self.inputs.len() + self.n_slots() + 1
+    }
+
+    /// Returns the inputs that the flux $f_1$ depends on, with their names.
+    pub fn inputs_of_flux(&self) -> impl Iterator<Item = (Input, &str)> {
+        self.of_flux.iter().filter_map(|&at| Some((*self.inputs.get(at)?, self.names.get(at)?.as_str())))
     }
 
     /// Returns the names of [`Self::inputs`].

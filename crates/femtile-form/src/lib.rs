@@ -35,7 +35,7 @@ pub use coefficient::{Coefficient, Compiled, PointFunction, Points, UNKNOWN, mul
 pub use derivation::Derivation;
 pub use equation::{
     Axes, BoundaryTerms, CellTerms, CoefficientShape, Components, Equation, EquationText, Formulas,
-    InteriorTerms, Parameter, Stabilisation, Unknown,
+    InteriorTerms, ON_FACETS, Parameter, Stabilisation, Unknown,
 };
 pub use error::FormError;
 pub use form::{Argument, Domain, Form, FormBuilder, Integral};

@@ -6,6 +6,7 @@
 
 mod alike;
 mod cell_kind;
+mod cell_shape;
 mod cells;
 mod error;
 mod extents;
@@ -16,6 +17,7 @@ mod mesh;
 mod numbering;
 mod patches;
 mod plane;
+mod simplices;
 mod split;
 mod tensor;
 
@@ -26,9 +28,11 @@ pub mod partition;
 pub mod refine;
 
 pub use cell_kind::CellKind;
+pub use cell_shape::CellShape;
 pub use cells::MiddleMap;
 pub use error::{MeshError, Place};
 pub use facet_sides::CellSide;
 pub use interrupt::IsInterrupted;
 pub use mesh::{Curved, Facets, Field, Mesh};
 pub use patches::Patches;
+pub use simplices::Division;

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use crate::first_where::first_where;
 use crate::plane::flatten;
-use crate::{CellKind, MeshError};
+use crate::{CellKind, Division, MeshError};
 
 /// Values attached to nodes or cells, `n_components` numbers each, one after another.
 #[derive(Debug, Clone, PartialEq)]
@@ -72,6 +72,8 @@ pub struct Mesh {
     pub cell_fields: BTreeMap<String, Field>,
     /// Fields with one entry per node.
     pub node_fields: BTreeMap<String, Field>,
+    /// The cells of the file, if the reader divided them into these simplices.
+    pub division: Option<Division>,
     /// Notes of the reader on data left out, in sentences; the check repeats them among its warnings.
     pub notes: Vec<String>,
 }
@@ -94,6 +96,7 @@ impl Mesh {
             tag_names: BTreeMap::new(),
             cell_fields: BTreeMap::new(),
             node_fields: BTreeMap::new(),
+            division: None,
             notes: Vec::new(),
         };
         mesh.validate()?;

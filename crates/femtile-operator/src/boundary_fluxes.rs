@@ -1,6 +1,6 @@
-//! Fluxes through boundary facets: those of the integrals there, and those of the gradient.
+//! Fluxes through facets: those of the integrals over boundary facets and interfaces, and those of the gradient.
 
-use femtile_form::Domain;
+use femtile_form::{Domain, Integral};
 
 use crate::discrete_form::{DiscreteForm, State};
 use crate::error::OperatorError;
@@ -63,8 +63,8 @@ impl DiscreteForm<'_> {
         Ok(found)
     }
 
-    /// Returns the flux into the domain that the integrals over boundary facets give to each of these, $-\int_F b_0$: `[n_facets]
-    /// [n_components]`.
+    /// Returns the flux into the domain that the integrals over boundary facets and over interfaces give to each of these facets,
+    /// $-\int_F b_0$, of interfaces to both sides: `[n_facets][n_components]`.
     ///
     /// # Errors
     /// As [`Self::conormal_fluxes`].
@@ -74,21 +74,47 @@ impl DiscreteForm<'_> {
         let mut fluxes = vec![0.0; self.boundary().len() * n];
         for integral in self.form().integrals() {
             let of_facets = &integral.domain;
-            let Domain::Boundary(facets) = of_facets else { continue };
+            let sides: Vec<&[u32]> = match of_facets {
+                Domain::Boundary(facets) => facets.chunks(1).collect(),
+                Domain::Interface(pairs) => pairs.iter().map(<[u32; 2]>::as_slice).collect(),
+                Domain::Cells | Domain::Interior => continue,
+            };
             let (integrand, domain) = (&integral.integrand, of_facets.name());
             let integral = SiteIntegral { discrete: self, integrand, domain, state };
-            let mut facets = facets.iter();
+            let mut sides = sides.into_iter();
             for_sites(self, of_facets, &mut |site| {
-                let Some(&facet) = facets.next() else { return Ok(()) };
-                let own = &mut fluxes[facet as usize * n..][..n];
+                let Some(facets) = sides.next() else { return Ok(()) };
                 integral.for_points(site, &mut |at| {
                     let f = at.evaluate(at.integrand.residual(), "the residual")?;
                     let weight = site.weights[at.q];
-                    own.iter_mut().zip(f.chunks_exact(1 + d)).for_each(|(own, f)| *own -= weight * f[0]);
+                    for (&facet, of_side) in facets.iter().zip(f.chunks_exact(n * (1 + d))) {
+                        let own = &mut fluxes[facet as usize * n..][..n];
+                        let of_components = own.iter_mut().zip(of_side.chunks_exact(1 + d));
+                        of_components.for_each(|(own, f)| *own -= weight * f[0]);
+                    }
                     Ok(())
                 })
             })?;
         }
         Ok(fluxes)
+    }
+
+    /// Calls a function with row, column and value of each contribution of the integrals over interfaces to the tangent.
+    ///
+    /// # Errors
+    /// As [`Self::conormal_fluxes`].
+    pub fn for_interface_entries(
+        &self,
+        state: &State<'_>,
+        found: &mut dyn FnMut(u32, u32, f64),
+    ) -> Result<(), OperatorError> {
+        self.check_state(state)?;
+        let is_interface = |own: &&Integral| matches!(own.domain, Domain::Interface(_));
+        for integral in self.form().integrals().iter().filter(is_interface) {
+            let (integrand, domain) = (&integral.integrand, integral.domain.name());
+            let at = SiteIntegral { discrete: self, integrand, domain, state };
+            for_sites(self, &integral.domain, &mut |site| at.for_entries(std::slice::from_ref(site), found))?;
+        }
+        Ok(())
     }
 }

@@ -12,6 +12,7 @@
 // Loops over shape functions and axes carry the indices of the formulas they compute.
 #![allow(clippy::needless_range_loop)]
 
+mod at_point;
 mod boundary_fluxes;
 mod cpu;
 mod cuda;
@@ -21,6 +22,7 @@ mod parameter;
 pub mod reference;
 mod sites;
 
+pub use at_point::CellPoint;
 pub use boundary_fluxes::ConormalFlux;
 pub use cpu::{CpuOperator, Pattern};
 pub use cuda::{

@@ -1,8 +1,9 @@
 //! Residual, tangent, diagonal, cell matrices and energy by plain loops: the oracle of every other path.
 
 use femtile_expression::Program;
-use femtile_form::{FormError, Input, Integrand, Side};
+use femtile_form::{FormError, Integrand, Side};
 
+use crate::at_point::{CellPoint, PointInputs, evaluate};
 use crate::discrete_form::{DiscreteForm, State};
 use crate::error::OperatorError;
 use crate::parameter::{Differentiated, n_components};
@@ -194,21 +195,21 @@ impl<'a> AtPoint<'a> {
         let mut at = Self { integrand, domain, site, q, inputs: Vec::new() };
         let slots = at.interpolate(discrete, state.u);
         let rates = at.interpolate(discrete, state.rate);
-        let d = discrete.form().dimension();
-        let value = |input: &Input| match *input {
-            Input::Coordinate(axis) => site.points[q][axis],
-            Input::Normal(axis) => site.normals[q][axis],
-            Input::Time => state.time,
-            Input::Tag => f64::from(site.tag),
-            Input::State(slot) => slots[slot],
-            Input::Rate(component) => rates[component * (1 + d)],
-            Input::Cell(number) => integrand.cell_data()[number].value(site.cell, site.tag),
-            Input::Point(number) => integrand.point_data()[number].at(site.points[q]),
+        let inputs = PointInputs {
+            at: at.place(state.time),
+            tag: site.tag,
+            normal: site.normals[q],
+            shift: state.shift,
+            state: &slots,
+            rate: &rates,
+            direction: &[],
         };
-        at.inputs = integrand.inputs().iter().map(value).collect();
-        at.inputs.resize(integrand.n_inputs(), 0.0);
-        *at.inputs.last_mut().unwrap_or(&mut 0.0) = state.shift;
+        at.inputs = inputs.of(integrand);
         at
+    }
+
+    fn place(&self, time: f64) -> CellPoint {
+        CellPoint { cell: self.site.cell, point: self.site.points[self.q], time }
     }
 
     /// Returns values and gradients of a function at the point, by slots; of an empty vector zeros.
@@ -290,22 +291,7 @@ impl<'a> AtPoint<'a> {
 
     /// Evaluates a program; fails if a value of what it computes is not finite.
     pub fn evaluate(&self, program: &Program, what: &str) -> Result<Vec<f64>, FormError> {
-        let mut values = vec![f64::NAN; program.n_outputs()];
-        program.eval(&self.inputs, &mut values);
-        let Some(at) = values.iter().position(|value| !value.is_finite()) else { return Ok(values) };
-        let named = self.integrand.names().iter().zip(&self.inputs);
-        let inputs: Vec<String> = named.map(|(name, value)| format!("{name} = {value}")).collect();
-        Err(FormError::IntegrandNotFinite {
-            output: match values.len() {
-                1 => what.to_owned(),
-                _ => format!("entry {at} of {what}"),
-            },
-            domain: self.domain,
-            cell: self.site.cell,
-            point: self.site.points[self.q],
-            value: values[at],
-            inputs: inputs.join(", "),
-        })
+        evaluate(self.integrand, (program, what), &self.inputs, (self.domain, self.place(f64::NAN)))
     }
 
     /// Adds the integral of $f_0\cdot v + f_1:\nabla v$ for all test functions of the site.

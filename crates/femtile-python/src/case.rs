@@ -143,6 +143,8 @@ pub fn study(
     vary: &str,
     folder: Option<PathBuf>,
     is_again: bool,
+    jobs: usize,
+    page: Option<PathBuf>,
 ) -> PyResult<String> {
     let (path, text) = given.text(py)?;
     let pairs: Result<Vec<(String, toml::Value)>, _> = serde_json::from_str(vary);
@@ -153,7 +155,7 @@ pub fn study(
         value => Vary::new("vary", &key, vec![value]),
     });
     let vary = vary.collect::<Result<Vec<_>, CaseError>>().map_err(|error| error.raise(py))?;
-    let study = Study { folder, is_again, ..Study::new(Path::new(path), text, vary) };
+    let study = Study { folder, is_again, jobs, page, ..Study::new(Path::new(path), text, vary) };
     let stop = Stop::default();
     let done = interruptible(py, &stop, || study.run(&mut &stop, &mut |_| {}))?;
     let report = done.map_err(|error| error.raise(py))?;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use femtile::mesh::check::{CheckConfig, CheckError, CheckReport, Finding, check_interruptible};
-use femtile::mesh::{CellKind, Facets, Field, MeshError, io};
+use femtile::mesh::{CellKind, Division, Facets, Field, MeshError, io};
 use femtile_case::file::Generator;
 use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
@@ -105,6 +105,11 @@ impl Mesh {
         (self.0.curved.as_ref().map_or(1, |curved| curved.order), self.0.notes.clone())
     }
 
+    /// The cells of the file that a reader has divided into simplices, in words.
+    fn division(&self) -> Option<String> {
+        self.0.division.as_ref().map(Division::note)
+    }
+
     /// Writes the mesh; the ending of the name is the format.
     fn write(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         let cpu = cpu(py, 0)?;
@@ -166,6 +171,7 @@ fn report_of<'py>(py: Python<'py>, report: &CheckReport) -> PyResult<Bound<'py, 
     found.set_item("worst_quality", report.worst_quality)?;
     found.set_item("worst_at", report.worst_at)?;
     found.set_item("volume", report.volume)?;
+    found.set_item("division", &report.division)?;
     found.set_item("warnings", &report.warnings)?;
     Ok(found)
 }

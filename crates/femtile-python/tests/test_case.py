@@ -217,6 +217,12 @@ def test_a_study_has_a_row_for_each_combination(tmp_path):
     assert all(row["converged"] and row["failure"] is None for row in rows)
     assert (tmp_path / "study" / rows[0]["folder"] / "report.json").exists()
     assert femtile.study(case, vary, tmp_path / "study") == rows
+    page = tmp_path / "beside" / "study.html"
+    beside = femtile.study(case, vary, tmp_path / "beside", jobs=2, report=page)
+    assert [row["top"] for row in beside] == [row["top"] for row in rows]
+    assert "mesh.refine" in page.read_text()
+    with pytest.raises(femtile.ArgumentError, match="jobs"):
+        femtile.study(case, vary, tmp_path / "study", jobs=0)
     with pytest.raises(femtile.CaseError, match="vary solver.tolrance"):
         femtile.study(case, {"solver.tolrance": [1e-6]}, tmp_path / "study")
     with pytest.raises(TypeError, match="vary"):

@@ -115,6 +115,16 @@ def test_findings_are_data():
     assert femtile.Poisson(found.mesh, source=1).dirichlet("y < 1e-9", 0).solve().has_converged
 
 
+def test_divided_cells_are_told(tmp_path):
+    nodes = "1 0 0 0\n2 1 0 0\n3 0 1 0\n4 0 0 1\n5 1 0 1\n6 0 1 1\n"
+    (tmp_path / "a.msh").write_text(
+        "$MeshFormat\n2.2 0 8\n$EndMeshFormat\n$Nodes\n6\n" + nodes + "$EndNodes\n$Elements\n1\n1 6 0 1 2 3 4 5 6\n$EndElements\n"
+    )
+    mesh = femtile.mesh.read(tmp_path / "a.msh")
+    assert mesh.division == "1 prism, divided into 3 tetrahedra" == femtile.check(mesh).division
+    assert femtile.mesh.square([2, 2]).division is None
+
+
 def test_files_that_are_none_are_refused(tmp_path):
     (tmp_path / "a.msh").write_text("nothing")
     for name in ("a.msh", "absent.vtu"):

@@ -20,7 +20,8 @@ pub use cut::Plane;
 pub use error::ReportError;
 pub use number::{short, significant};
 pub use page::{
-    ConditionRow, EquationPart, FormulaRow, FormulaTable, LevelRow, Page, Roofline, View, Work, bibtex,
+    ConditionRow, EquationPart, FormulaRow, FormulaTable, LevelRow, Page, Roofline, StudyPage, View, Work,
+    bibtex,
 };
 pub use picture::{Panel, PictureConfig, panels, picture};
 pub use surface::{Source, Surface};

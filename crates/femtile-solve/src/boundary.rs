@@ -118,10 +118,15 @@ impl Region {
         self.name().is_some_and(|name| name != "all" && !tags_called(mesh, name).is_empty())
     }
 
-    /// Returns whether it names a tag that facets between cells have.
-    pub fn has_inner_facets(&self, mesh: &Mesh) -> bool {
-        let tags = self.name().map_or_else(BTreeSet::new, |name| tags_called(mesh, name));
-        !mesh.tagged_inner_facets(|tag| tags.contains(&tag)).is_empty()
+    /// Returns whether one of the regions names a tag that facets between cells have.
+    ///
+    /// # Cost
+    /// One pass over the cells for all regions, none if no region names a tag.
+    pub fn any_inside(regions: impl IntoIterator<Item = Self>, mesh: &Mesh) -> bool {
+        let names =
+            regions.into_iter().filter_map(|region| region.name().map(|name| tags_called(mesh, name)));
+        let tags: BTreeSet<i32> = names.flatten().collect();
+        !tags.is_empty() && !mesh.tagged_inner_facets(|tag| tags.contains(&tag)).is_empty()
     }
 
     /// Returns its facets by their positions in `boundary`; `path` is the setting that names it. Collective

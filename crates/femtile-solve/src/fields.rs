@@ -1,9 +1,13 @@
 //! Fields computed from recovered gradients, for output files in addition to the solution.
 
 use femtile_fem::FemError;
+use std::borrow::Cow;
+use std::fmt::Display;
+
 use femtile_fem::recovery::{ErrorEstimate, IsInterrupted};
 
 use crate::Solution;
+use crate::output::NodalField;
 
 /// Fields to compute from a solution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -12,15 +16,21 @@ pub struct FieldConfig {
     pub gradient: bool,
     /// The flux density $-\sigma\nabla u$ at the nodes.
     pub flux: bool,
+    /// Of elasticity the stresses at the nodes from the recovered gradient.
+    pub stress: bool,
+    /// Of elasticity the strains.
+    pub strain: bool,
     /// The estimated discretization error of each cell.
     pub error: bool,
 }
 
+/// The reason why other equations have no stresses.
+pub(crate) const OF_ELASTICITY: &str = "stresses and strains are those of `kind = \"elasticity\"`";
+
 /// Fields computed from a solution.
 #[derive(Debug, Clone, Default)]
 pub struct Fields {
-    /// The name and the vectors at the degrees of freedom, `[n_dofs × 3]`, of each field of a component.
-    pub(crate) vectors: Vec<(String, Vec<f64>)>,
+    pub(crate) at_nodes: Vec<NodalField<'static>>,
     error: Option<ErrorEstimate>,
     citations: Vec<&'static str>,
     left_out: Vec<String>,
@@ -35,6 +45,11 @@ impl Fields {
         let mut fields = Self::default();
         if config == FieldConfig::default() {
             return fields;
+        }
+        for (name, _) in
+            [("stress", config.stress), ("strain", config.strain)].iter().filter(|(_, is_asked)| *is_asked)
+        {
+            fields.leave_out(name, &OF_ELASTICITY);
         }
         let n = solution.n_components();
         let has_space = solution.discretization().space().is_some();
@@ -87,13 +102,28 @@ impl Fields {
     }
 
     fn take(&mut self, name: String, field: Result<Vec<f64>, FemError>) {
-        match field {
-            Ok(field) => self.vectors.push((name, field)),
-            Err(error) => self.leave_out(&name, &error),
+        let named =
+            |values| NodalField { name: name.clone().into(), n_components: 3, values: Cow::Owned(values) };
+        self.take_all(&name, field.map(|values| vec![named(values)]));
+    }
+
+    /// Takes fields, or the reason why `what` is missing.
+    pub(crate) fn take_all<E: Display>(&mut self, what: &str, fields: Result<Vec<NodalField<'static>>, E>) {
+        match fields {
+            Ok(mut fields) => self.at_nodes.append(&mut fields),
+            Err(error) => self.leave_out(what, &error),
         }
     }
 
-    fn leave_out(&mut self, name: &str, error: &FemError) {
+    pub(crate) fn cite(&mut self, key: &'static str) {
+        self.citations.push(key);
+    }
+
+    pub(crate) fn set_error_estimate(&mut self, estimate: ErrorEstimate) {
+        self.error = Some(estimate);
+    }
+
+    pub(crate) fn leave_out(&mut self, name: &str, error: &dyn Display) {
         self.left_out.push(format!("the field `{name}` is left out: {error}"));
     }
 }

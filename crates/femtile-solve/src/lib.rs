@@ -76,8 +76,9 @@ pub use femtile_mesh::partition::{PartitionQuality, Partitioner};
 pub use fibres::Sheets;
 pub use fields::{FieldConfig, Fields};
 pub use form::{
-    Continuation, ErrorNorms, FormAt, FormObserver, FormProblem, FormSolution, Functional, InterfacePlace,
-    LoadStep, ManufacturedBoundary, Mode, Periodic, SideFluxes, SideMap, Stress,
+    Continuation, ErrorNorms, FormAt, FormIntegral, FormObserver, FormProblem, FormSolution, Functional,
+    InterfaceFlux, InterfacePlace, LoadStep, ManufacturedBoundary, Mode, Periodic, SideFluxes, SideMap,
+    Stress,
 };
 pub use from_mesh::amg_from_mesh;
 pub use gathered_solution::{GatheredSolution, GatheredValues};

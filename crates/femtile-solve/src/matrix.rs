@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use femtile_amg::{AmgError, NullVector};
 use femtile_comm::Comm;
-use femtile_device::{Buffer, Cpu, Cuda, Device};
+use femtile_device::{Buffer, Cpu, Cuda, Device, parallel};
 use femtile_linalg::krylov::Stop;
 use femtile_linalg::krylov::cg::CgOutcome;
 use femtile_linalg::{LinalgError, LinearOperator, Preconditioner, need};
@@ -154,12 +154,12 @@ impl LinearSolver {
         }
         check_preconditioner(config)?;
         let mut warnings = Vec::new();
-        let pattern = pattern_of(a);
         let negated = negated(a, config, &mut warnings)?;
         let a = negated.as_ref().unwrap_or(a);
         let near_nullspace = near_nullspace.map(|vectors| by_rows(vectors, a.n_rows()));
         let near_nullspace = near_nullspace.as_deref();
         let cpu = Cpu::new(config.threads)?;
+        let pattern = cpu.install(|| pattern_of(a));
         let choice = match choice {
             Some(choice) => choice,
             None => config.device.choose(config.device.open()?, a.n_rows(), cpu.threads()),
@@ -298,7 +298,7 @@ impl LinearSolver {
     /// # Errors
     /// [`SolveError::Linalg`] if the pattern is another one; as [`LinearSolver::new`].
     pub fn refill(&mut self, a: &Csr<f64, Cpu>) -> Result<(), SolveError> {
-        if pattern_of(a) != self.pattern {
+        if self.cpu.install(|| pattern_of(a)) != self.pattern {
             let message = "has another pattern than the one that the solver was set up for".into();
             return Err(LinalgError::Setting { field: "matrix", message }.into());
         }
@@ -403,16 +403,28 @@ fn negated(
     Ok(Some(a.with_values(Buffer::from_vec(a.values().device(), values)?)?))
 }
 
+/// Numbers of a pattern that are hashed together, independent of the number of threads.
+const PIECE: usize = 1 << 16;
+
 /// Returns a hash of the offsets and columns of a matrix.
 fn pattern_of(a: &Csr<f64, Cpu>) -> u64 {
     let mut hasher = DefaultHasher::new();
     a.n_cols().hash(&mut hasher);
     match a.offsets() {
-        Offsets::Narrow(offsets) => offsets.as_slice().hash(&mut hasher),
-        Offsets::Wide(offsets) => offsets.as_slice().hash(&mut hasher),
+        Offsets::Narrow(offsets) => hash_of(offsets.as_slice()).hash(&mut hasher),
+        Offsets::Wide(offsets) => hash_of(offsets.as_slice()).hash(&mut hasher),
     }
-    a.columns().as_slice().hash(&mut hasher);
+    hash_of(a.columns().as_slice()).hash(&mut hasher);
     hasher.finish()
+}
+
+/// Returns the hashes of the pieces of a list.
+fn hash_of<N: Hash + Sync>(numbers: &[N]) -> Vec<u64> {
+    parallel::map_chunks(numbers, PIECE, |_, piece| {
+        let mut hasher = DefaultHasher::new();
+        piece.hash(&mut hasher);
+        hasher.finish()
+    })
 }
 
 /// Returns the entries of vectors of `n` entries, one after the other, row by row; others as they are.

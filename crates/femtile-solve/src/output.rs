@@ -17,6 +17,7 @@ use crate::right_side::interleaved;
 use crate::{Fields, SolveError};
 
 /// A function with some components at the degrees of freedom of a space.
+#[derive(Debug, Clone)]
 pub(crate) struct NodalField<'a> {
     pub name: Cow<'a, str>,
     pub n_components: usize,
@@ -40,13 +41,7 @@ pub(crate) fn nodal_fields<'a>(components: &'a [Vec<f64>], fields: &'a Fields) -
         several => Cow::Owned(interleaved(several.to_vec())),
     };
     let u = NodalField { name: "u".into(), n_components: components.len(), values };
-    let vectors = fields.vectors.iter();
-    let vectors = vectors.map(|(name, values)| NodalField {
-        name: name.into(),
-        n_components: 3,
-        values: Cow::Borrowed(values),
-    });
-    std::iter::once(u).chain(vectors).collect()
+    std::iter::once(u).chain(fields.at_nodes.iter().map(NodalField::view)).collect()
 }
 
 /// Writes a solution with its mesh and further fields by [`write_vtu`].
@@ -87,6 +82,12 @@ pub(crate) fn write_vtu(
 }
 
 impl NodalField<'_> {
+    /// Returns the field without a copy.
+    pub fn view(&self) -> NodalField<'_> {
+        let Self { name, n_components, values } = self;
+        NodalField { name: Cow::Borrowed(name), n_components: *n_components, values: Cow::Borrowed(values) }
+    }
+
     /// Returns the field of linear elements.
     pub fn at_nodes(&self) -> Field {
         Field { n_components: self.n_components, ..scalar(&self.values) }

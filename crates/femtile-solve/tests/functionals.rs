@@ -101,7 +101,7 @@ fn fields_that_are_interrupted_are_left_out_with_the_reason() {
     for (mesh, degree) in [(&triangles, 1), (&hexahedra, 2)] {
         let problem = Poisson::new(mesh).degree(degree).source("x").dirichlet("xmin", 0.0).unwrap();
         let solution = problem.solve(&config()).unwrap();
-        let all = FieldConfig { gradient: true, flux: true, error: true };
+        let all = FieldConfig { gradient: true, flux: true, error: true, ..FieldConfig::default() };
         let n_asked = AtomicUsize::new(0);
         let complete = solution.fields_interruptible(all, &|| {
             n_asked.fetch_add(1, Ordering::Relaxed);

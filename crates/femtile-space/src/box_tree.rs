@@ -10,14 +10,16 @@ const BITS: u32 = 21;
 
 /// An axis-parallel bounding box.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Bounds {
+pub struct Bounds {
+    /// The lower corner.
     pub lower: [f64; 3],
+    /// The upper corner.
     pub upper: [f64; 3],
 }
 
 /// Boxes along a Morton curve through their centres; eight neighbours share a parent.
 #[derive(Debug)]
-pub(crate) struct BoxTree {
+pub struct BoxTree {
     /// The item of each box of the first level.
     items: Vec<u32>,
     /// Levels from single boxes to one with at most one parent.
@@ -57,6 +59,11 @@ impl Bounds {
     /// Returns whether a point lies in the closed box; false if a coordinate is NaN.
     pub fn contains(&self, point: [f64; 3]) -> bool {
         (0..3).all(|a| point[a] >= self.lower[a] && point[a] <= self.upper[a])
+    }
+
+    /// Returns whether both have a point together.
+    fn meets(&self, other: &Self) -> bool {
+        (0..3).all(|a| self.lower[a] <= other.upper[a] && other.lower[a] <= self.upper[a])
     }
 
     /// Returns the distance from a point, zero inside.
@@ -118,6 +125,25 @@ impl BoxTree {
 }
 
 impl BoxTree {
+    /// Returns the items whose boxes meet a box, ascending.
+    pub fn meeting(&self, bounds: Bounds) -> Vec<u32> {
+        let (mut found, top) = (Vec::new(), self.levels.len() - 1);
+        let mut open: Vec<(usize, usize)> = (0..self.levels[top].len()).map(|at| (top, at)).collect();
+        while let Some((level, at)) = open.pop() {
+            if !self.levels[level][at].meets(&bounds) {
+                continue;
+            }
+            if level > 0 {
+                let end = ((at + 1) * WIDTH).min(self.levels[level - 1].len());
+                open.extend((at * WIDTH..end).map(|child| (level - 1, child)));
+                continue;
+            }
+            found.push(self.items[at]);
+        }
+        found.sort_unstable();
+        found
+    }
+
     /// Returns the item that is nearest to a point by `distance`, which is no smaller than that of its box; the smallest of several
     /// items. None without items.
     pub fn nearest(&self, point: [f64; 3], distance: impl Fn(u32) -> f64) -> Option<(u32, f64)> {
@@ -172,6 +198,12 @@ mod tests {
             let mut n_found = 0;
             for k in 0..500 {
                 let point: [f64; 3] = std::array::from_fn(|a| ((k * [11, 17, 29][a]) % 113) as f64 / 110.0);
+                let around = Bounds::EMPTY.with(point).widened([0.01, 0.03, 0.05]);
+                let meets = |item: &u32| {
+                    let other = &boxes[*item as usize];
+                    (0..3).all(|a| around.lower[a].max(other.lower[a]) <= around.upper[a].min(other.upper[a]))
+                };
+                assert_eq!(tree.meeting(around), (0..n as u32).filter(meets).collect::<Vec<_>>());
                 let is_wanted = |item: u32| item % 3 != 1;
                 let expected =
                     (0..n as u32).find(|&item| is_wanted(item) && boxes[item as usize].contains(point));

@@ -15,7 +15,7 @@ pub struct LinearRelation {
 
 /// Linear constraints $u_i = \sum_j c_{ij} u_j + g_i$ for a set of degrees of freedom i, where no j is constrained.
 ///
-/// Dirichlet values have no terms; periodic sides and ties have one, hanging nodes several. With the matrix C of the
+/// Dirichlet values have no terms; sides that follow others have one where meshes match, else several. With the matrix C of the
 /// coefficients, the system on the free unknowns is $C^\mathsf{T} A C$, symmetric if A is.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct LinearConstraints {

@@ -12,13 +12,16 @@ mod element;
 mod error;
 pub mod geometry;
 mod linear_space;
+mod mortar;
 mod shared_entities;
 mod space;
 mod tensor_space;
 
+pub use box_tree::{Bounds, BoxTree};
 pub use constraints::{LinearConstraints, LinearRelation};
 pub use element::{Element, ElementFacet, MAX_SIMPLEX_DEGREE, ReferenceRule, Tabulation};
 pub use error::SpaceError;
 pub use linear_space::LinearSpace;
+pub use mortar::{Mortar, SideNode, SidePair};
 pub use space::{CellFacet, CellMapping, CellPoint, FacetMap, Foot, PointMap, Space};
 pub use tensor_space::{Group, MAX_DEGREE, Orientation, TensorSpace};

@@ -17,7 +17,7 @@ use femtile_sparse::csr::{self, Csr, Offsets};
 use femtile_sparse::ell_warp;
 
 use crate::AmgConfig;
-use crate::kernels::{AmgKernels, Coarsened, Grouping, Nodes, Tail};
+use crate::kernels::{AboveKnown, AmgKernels, Coarsened, Grouping, Nodes, Tail};
 use crate::patches;
 use crate::setup::rank_matrix::RankMatrix;
 use crate::setup::rows::to_unit;
@@ -150,6 +150,19 @@ impl<H: Scalar> AmgKernels<H> for Cuda {
             return Ok(None);
         }
         setup::nodes::coarsen(a, (b, block), thresholds, config, &by)
+    }
+
+    fn amg_above_known(
+        &self,
+        a: &Csr<H, Self>,
+        p: &Csr<H, Self>,
+        block: usize,
+    ) -> Result<Option<AboveKnown<H, Self>>, LinalgError> {
+        let n = a.n_rows();
+        need("columns", n, a.n_cols())?;
+        need("rows", n, p.n_rows())?;
+        need("block", 0, n % block.max(1))?;
+        setup::known::above(a, p, block)
     }
 
     fn amg_is_lopsided(&self, a: &Csr<H, Self>) -> Result<Option<bool>, LinalgError> {

@@ -154,6 +154,10 @@ impl<H: Scalar, D: AmgKernels<H>> Builder<'_, H, D> {
 /// Refuses settings that levels on several ranks do not support.
 pub(crate) fn check_for_ranks(config: &AmgConfig) -> Result<(), AmgError> {
     config.check()?;
+    if config.coarse_space.is_some() {
+        let message = "several ranks have no level that is known: leave it out".into();
+        return Err(AmgError::Setting { field: "coarse_space", message });
+    }
     if matches!(config.smoother, Smoother::Chebyshev { .. } | Smoother::Jacobi { .. }) {
         return Ok(());
     }

@@ -81,7 +81,13 @@ fn report(
     warnings: Vec<String>,
 ) -> Report {
     Report {
-        mesh: MeshReport { n_nodes, n_cells, n_orphans: checked.n_orphans, volume: checked.volume },
+        mesh: MeshReport {
+            n_nodes,
+            n_cells,
+            n_orphans: checked.n_orphans,
+            volume: checked.volume,
+            division: checked.division.clone(),
+        },
         space: SpaceReport { n_dofs: n_nodes, degree: Some(1), components: 1 },
         solve: solve_report(solution),
         ranks: solution.ranks.as_ref().map(RanksReport::from),

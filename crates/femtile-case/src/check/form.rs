@@ -2,11 +2,12 @@
 
 use femtile_solve::{Key, below};
 
+use super::stationary::OF_ELASTICITY;
 use super::{stationary, transient};
 use crate::file::{
-    ComponentsName, EquationKind, EquationSection, Functional, Generator, MassName, Method, MetricName,
-    ModesSection, OfUnknowns, Operator, Precision, PreconditionerName, Quadrature, SolverSection, TimeMethod,
-    TimeSection, UnknownSection, Value,
+    ComponentsName, EquationKind, EquationSection, FieldName, Functional, Generator, MassName, Method,
+    MetricName, ModesSection, OfUnknowns, Operator, Precision, PreconditionerName, Quadrature, SolverSection,
+    TimeMethod, TimeSection, UnknownSection, Value,
 };
 use crate::place::has_key;
 use crate::route::depends_on_unknown;
@@ -366,9 +367,12 @@ fn time(case: &Case, time: &TimeSection) -> Result<(), CaseError> {
         return wrong(case, &["time", "mass"], "a form has its consistent mass matrix: leave this out");
     }
     let functionals = &case.file.output.functionals;
-    if let Some(i) = functionals.iter().position(|own| matches!(own, Functional::Flux { .. })) {
+    let mut functionals = functionals.iter();
+    if time.method == TimeMethod::CrankNicolson
+        && let Some(i) = functionals.position(|own| matches!(own, Functional::Flux { .. }))
+    {
         let path: [Key; 3] = ["output".into(), "functionals".into(), i.into()];
-        let message = "fluxes are computed of steady forms: leave this out, or take an `integral`";
+        let message = "\"crank-nicolson\" does not determine the rate at the end of a step, which a flux needs: take \"bdf2\" or \"sdirk2\"";
         return Err(case.wrong(&path, message));
     }
     transient::stepping(case, time)
@@ -525,13 +529,27 @@ fn periodic(case: &Case) -> Result<(), CaseError> {
 
 /// Checks `[output]`.
 fn output(case: &Case) -> Result<(), CaseError> {
-    let output = &case.file.output;
+    let file = &case.file;
+    let output = &file.output;
     let kind = case.file.equation.kind;
-    if !output.fields.is_empty() {
+    for (i, field) in output.fields.iter().enumerate() {
+        let of_stress = matches!(field, FieldName::Stress | FieldName::Strain);
         let message = match kind == EquationKind::Elasticity {
-            true => "`stress` and `von_mises` are written without being asked for; no other fields are",
-            false => "fields are not computed for forms: leave them out",
+            _ if file.time.is_some() || file.modes.is_some() => {
+                "fields are computed for steady equations: leave them, or [time] and [modes], out"
+            }
+            true if *field == FieldName::Flux => "the flux of elasticity is its stress: take \"stress\"",
+            false if of_stress => OF_ELASTICITY,
+            _ => continue,
         };
+        return Err(case.wrong(&["output".into(), "fields".into(), i.into()], message));
+    }
+    let of_space = file.space.degree;
+    let mut degrees = file.unknown.values().map(|unknown| unknown.degree.unwrap_or(of_space));
+    let first = degrees.next();
+    if !output.fields.is_empty() && degrees.any(|degree| Some(degree) != first) {
+        let message =
+            "fields are computed for unknowns of one degree: give all the same, or leave fields out";
         return wrong(case, &["output", "fields"], message);
     }
     if output.vtu.has_pieces() {

@@ -2,6 +2,7 @@ use femtile_solve::{Key, below};
 
 use crate::file::{EquationKind, Functional};
 use crate::file_names::{MATRIX, PLOT, of_line};
+use crate::route::Route;
 use crate::{Case, CaseError};
 
 /// Most points along a line.
@@ -22,6 +23,16 @@ pub(super) fn check(case: &Case) -> Result<(), CaseError> {
         if functional.field().is_some() && case.file.equation.kind != EquationKind::Monodomain {
             let message = "only kind = \"monodomain\" records other fields than u";
             return Err(case.wrong(&below(&path, "of"), message));
+        }
+        if let Functional::Integral { r#where: None, from: Some(_), .. }
+        | Functional::Mean { r#where: None, from: Some(_), .. } = functional
+        {
+            let message = "is the side of facets: give them by `where`, or leave it out";
+            return Err(case.wrong(&below(&path, "from"), message));
+        }
+        if let Some(key) = functional.key_of_form().filter(|_| case.route() != Route::Form) {
+            let message = "is for equations of finite elements: of hearts and grids integrals are those of u over the mesh";
+            return Err(case.wrong(&below(&path, key), message));
         }
         match functional {
             Functional::ValueAt { point, points, .. } => {

@@ -1,6 +1,9 @@
-use crate::file::Precision;
+use crate::file::{FieldName, Precision};
 use crate::route::depends_on_unknown;
 use crate::{Case, CaseError};
+
+/// Why stresses and strains are refused.
+pub(super) const OF_ELASTICITY: &str = "belongs to `kind = \"elasticity\"`: take \"gradient\" or \"flux\"";
 
 /// Checks that a stationary case has no keys of equations in time.
 pub(super) fn check(case: &Case) -> Result<(), CaseError> {
@@ -24,6 +27,10 @@ pub(super) fn check(case: &Case) -> Result<(), CaseError> {
     if case.file.time.is_some() {
         let message = "only `kind = \"diffusion\"` is an equation in time";
         return Err(case.wrong(&["time".into()], message));
+    }
+    let mut fields = case.file.output.fields.iter();
+    if let Some(i) = fields.position(|field| matches!(field, FieldName::Stress | FieldName::Strain)) {
+        return Err(case.wrong(&["output".into(), "fields".into(), i.into()], OF_ELASTICITY));
     }
     if let Some(i) = case.file.boundary.iter().position(|section| section.periodic) {
         let message = "periodic sides are for grids, with `kind = \"diffusion\"`";

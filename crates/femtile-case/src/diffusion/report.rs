@@ -75,6 +75,7 @@ fn mesh_report(grid: &Grid) -> MeshReport {
         n_nodes: grid.n_nodes(),
         n_cells: (0..d).map(intervals).product(),
         n_orphans: 0,
+        division: None,
         volume: (0..d).map(length).product(),
     }
 }

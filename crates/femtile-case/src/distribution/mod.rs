@@ -167,7 +167,8 @@ impl MeshDistribution {
         let mut mesh = made.map_err(|error| of_generator(case, of_deform(error)))?;
         scaled_by(case, |factor| mesh.scale(factor))?;
         stages.begin(Stage::Check)?;
-        let mut report = check_part(&mut mesh, &check_config(case)).map_err(|error| placed(case, error))?;
+        let mut report =
+            check_part(&mut mesh, &check_config(case, false)).map_err(|error| placed(case, error))?;
         report.warnings = self.of_worst(&report)?;
         let (whole, checked) = whole.map_or((None, report), |(mesh, checked)| (Some(mesh), checked));
         // Generators tag sides alone.
@@ -238,7 +239,7 @@ impl MeshDistribution {
             (Some(mut part), None) => {
                 stages.begin(Stage::Check)?;
                 let report =
-                    check_part(&mut part, &check_config(case)).map_err(|error| placed(case, error))?;
+                    check_part(&mut part, &check_config(case, false)).map_err(|error| placed(case, error))?;
                 Ok(self.part(part, report, None, has_inner_facets))
             }
             (None, whole) => {

@@ -27,15 +27,37 @@ pub enum Functional {
         /// Name in the report.
         name: String,
     },
-    /// ∫u.
+    /// ∫u, of cells or facets; with `formula` that of the formula.
     Integral {
         /// Name in the report.
         name: String,
+        /// A formula of the unknowns, their gradients, x, y, z, t, the coefficients of the equation and, of facets, the `normal`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        formula: Option<String>,
+        /// Facets: a part of the boundary as of a flux, or the tag of facets inside the mesh. The cells when absent.
+        #[serde(default, deserialize_with = "some_text_or_integer", skip_serializing_if = "Option::is_none")]
+        #[schemars(schema_with = "schema::text_or_integer")]
+        r#where: Option<String>,
+        /// The tag of the cells on the side of facets inside the mesh whose values count, out of which the normal points.
+        #[serde(default, deserialize_with = "some_text_or_integer", skip_serializing_if = "Option::is_none")]
+        #[schemars(schema_with = "schema::text_or_integer")]
+        from: Option<String>,
     },
-    /// ∫u / ∫1.
+    /// ∫u / ∫1, of cells or facets; with `formula` that of the formula.
     Mean {
         /// Name in the report.
         name: String,
+        /// A formula of the unknowns, their gradients, x, y, z, t, the coefficients of the equation and, of facets, the `normal`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        formula: Option<String>,
+        /// Facets: a part of the boundary as of a flux, or the tag of facets inside the mesh. The cells when absent.
+        #[serde(default, deserialize_with = "some_text_or_integer", skip_serializing_if = "Option::is_none")]
+        #[schemars(schema_with = "schema::text_or_integer")]
+        r#where: Option<String>,
+        /// The tag of the cells on the side of facets inside the mesh whose values count, out of which the normal points.
+        #[serde(default, deserialize_with = "some_text_or_integer", skip_serializing_if = "Option::is_none")]
+        #[schemars(schema_with = "schema::text_or_integer")]
+        from: Option<String>,
     },
     /// u at a point, or at several; exactly one of `point` and `points`.
     #[schemars(extend("oneOf" = [{ "required": ["point"] }, { "required": ["points"] }]))]
@@ -135,6 +157,15 @@ impl Functional {
         }
     }
 
+    /// Returns the key that makes an integral or a mean one of forms: a formula, or facets.
+    pub(crate) fn key_of_form(&self) -> Option<&'static str> {
+        let (Self::Integral { formula, r#where, .. } | Self::Mean { formula, r#where, .. }) = self else {
+            return None;
+        };
+        let of_facets = r#where.as_ref().map(|_| "where");
+        formula.as_ref().map(|_| "formula").or(of_facets)
+    }
+
     /// Its name in the report.
     pub fn name(&self) -> &str {
         match self {
@@ -142,8 +173,8 @@ impl Functional {
             | Self::Min { name }
             | Self::L2Norm { name }
             | Self::Energy { name }
-            | Self::Integral { name }
-            | Self::Mean { name }
+            | Self::Integral { name, .. }
+            | Self::Mean { name, .. }
             | Self::ValueAt { name, .. }
             | Self::Flux { name, .. }
             | Self::Along { name, .. }

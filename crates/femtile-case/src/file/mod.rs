@@ -409,15 +409,16 @@ pub struct SourceSection {
     pub total: OfUnknowns<Totals>,
 }
 
-/// An `[[interface]]`: `where` or `between`, and `conductance`, of elasticity `stiffness`.
+/// An `[[interface]]`: `where`, `between` or `sides`, and `conductance` or `flux`, of elasticity `stiffness` or `flux`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("allOf" = [
     { "oneOf": [
         { "required": ["where"], "properties": { "name": false } },
         { "required": ["between"], "properties": { "from": false } },
+        { "required": ["sides"], "properties": { "from": false, "name": false } },
     ] },
-    { "oneOf": [{ "required": ["conductance"] }, { "required": ["stiffness"] }] }
+    { "oneOf": [{ "required": ["conductance"] }, { "required": ["stiffness"] }, { "required": ["flux"] }] }
 ]))]
 pub struct InterfaceSection {
     /// The tag of facets between cells.
@@ -428,8 +429,12 @@ pub struct InterfaceSection {
     #[serde(default, deserialize_with = "two_texts_or_integers", skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::two_texts_or_integers")]
     pub between: Option<[String; 2]>,
-    /// With `where`, for a conductance that depends on u: the tag of the cells whose values u has; `u_other` is that of the other side.
-    /// With `between` these are the first ones.
+    /// Two sides of parts that touch without common nodes, facet at facet; u is that of the first one.
+    #[serde(default, deserialize_with = "two_texts_or_integers", skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::two_texts_or_integers")]
+    pub sides: Option<[String; 2]>,
+    /// With `where`, for formulas that depend on u or on the `normal`: the tag of the cells whose values u has and out of which the normal
+    /// points; `u_other` is that of the other side. With `between` and `sides` these are the first ones.
     #[serde(default, deserialize_with = "some_text_or_integer", skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::text_or_integer")]
     pub from: Option<String>,
@@ -439,9 +444,35 @@ pub struct InterfaceSection {
     /// The flux from one side to the other per area and difference of u, not negative: a number or a formula; of several unknowns a table.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conductance: Option<OfUnknowns<Entry>>,
-    /// Elasticity: the force between the sides per area and difference of displacements, not negative, a number or a formula.
+    /// Elasticity: the force between the sides per area and difference of displacements, not negative, a number or a formula; a table
+    /// for the direction of the normal and those across it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stiffness: Option<Entry>,
+    pub stiffness: Option<Stiffness>,
+    /// In place of these: what flows from the second side into the first one per area, of elasticity the force on the first one: a
+    /// formula of u, `u_other`, the `normal` out of the first side, x, y, z, t and constants; of several unknowns a table. It needs
+    /// `between`, `sides` or `from`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flux: Option<OfUnknowns<String>>,
+}
+
+/// The stiffness of an interface.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Stiffness {
+    /// The same in all directions.
+    All(Entry),
+    /// By direction.
+    Directions(StiffnessByDirection),
+}
+
+/// The stiffness of an interface by direction.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StiffnessByDirection {
+    /// Along the normal.
+    pub normal: Entry,
+    /// Across it.
+    pub tangential: Entry,
 }
 
 /// A `[[boundary]]`: `where` or `nodes`, and exactly one of `dirichlet`, `neumann`, `robin`, `traction`, `pressure`, `flux`, `total`,
@@ -633,8 +664,12 @@ pub struct OutputSection {
 pub enum FieldName {
     /// The recovered gradient ∇u at the nodes.
     Gradient,
-    /// The flux density −σ∇u at the nodes, from the recovered gradient.
+    /// The flux density −σ∇u at the nodes, from the recovered gradient; of other equations minus that of their formulas.
     Flux,
+    /// Of elasticity the stresses at the nodes and the equivalent one, from the recovered gradient.
+    Stress,
+    /// Of elasticity the strains at the nodes, from the recovered gradient.
+    Strain,
     /// The estimated discretization error of each cell in the energy norm; its total goes into the report.
     Error,
 }

@@ -13,7 +13,7 @@ use femtile_solve::{
 };
 use serde::Serialize;
 
-use super::settings;
+use super::{interface, settings};
 use crate::checked_mesh::checked_mesh;
 use crate::memory::Hosted;
 use crate::placed::placed;
@@ -87,7 +87,7 @@ pub enum Verdict {
     NotSmooth,
     /// The orders are too low because of conditions: with values of the function on the whole boundary they are not.
     Boundary {
-        /// Keys of the conditions that are not Dirichlet values.
+        /// Keys of the conditions that are not Dirichlet values, and of the interfaces.
         conditions: Vec<String>,
     },
     /// The orders are too low because of the integrals over the cells.
@@ -327,11 +327,13 @@ impl Study<'_> {
         Ok(sum.l2 / n < expected.l2 - SLACK || sum.h1 / n < expected.h1 - SLACK)
     }
 
-    /// Returns the keys of the conditions that are no Dirichlet values.
+    /// Returns the keys of the conditions that are no Dirichlet values, and of the interfaces.
     fn fluxes(&self) -> Vec<String> {
         let sections = self.case.file.boundary.iter().enumerate();
         let fluxes = sections.filter(|(_, section)| section.dirichlet.is_none());
-        fluxes.map(|(i, section)| format!("`boundary[{i}].{}`", section.condition())).collect()
+        let of_boundary = fluxes.map(|(i, section)| format!("`boundary[{i}].{}`", section.condition()));
+        let of_interfaces = (0..self.case.file.interface.len()).map(|i| format!("`interface[{i}]`"));
+        of_boundary.chain(of_interfaces).collect()
     }
 
     /// Solves the case on its mesh refined further.
@@ -367,20 +369,17 @@ impl Study<'_> {
         work: impl FnOnce(Level<'_, '_>, &mut Stages<'_>) -> Result<R, CaseError>,
     ) -> Result<R, CaseError> {
         let mut case = self.case.clone();
-        if !case.file.interface.is_empty() {
-            let message = "the exact solution is one without a jump: leave this out";
-            return Err(case.wrong(&["interface".into()], message));
-        }
         case.file.mesh.refine += level;
         let mut stages = Stages::new(self.progress);
         let (hosted, config) = (Hosted::whole(&case)?, case.solver_config()?);
-        let (mut mesh, checked) = checked_mesh(&case, hosted, (&config, None), &mut stages)?;
+        let (mut mesh, mut checked) = checked_mesh(&case, hosted, (&config, None), &mut stages)?;
         let case = &case.on_whole(&mesh);
         refuse_no_form(case)?;
         case.check()?;
         stages.begin(Stage::Space)?;
         case.tag_regions(&mut mesh)?;
-        let problem = settings::problem(case, &mesh, (&checked.boundary, &[]))?;
+        let cuts = interface::cut(case, &mut mesh, &mut checked)?;
+        let problem = settings::problem(case, &mesh, (&checked.boundary, &cuts))?;
         let exact = expressions(case, &problem, self.exact)?;
         work(Level { case, problem, exact, checked: &checked }, &mut stages)
     }

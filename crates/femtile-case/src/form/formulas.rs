@@ -56,6 +56,8 @@ fn written(case: &Case) -> Vec<(String, String)> {
     for (i, section) in case.file.interface.iter().enumerate() {
         let values = interface::values(section, &[]).into_iter();
         rows.extend(values.map(|(_, value)| (format!("interface[{i}]"), text(value))));
+        let fluxes = interface::fluxes(section);
+        rows.extend(fluxes.map(|flux| (format!("interface[{i}].flux"), flux.clone())));
     }
     rows
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-use femtile_expression::{Expression, Shape};
+use femtile_expression::Expression;
 use femtile_fem::{FemError, functionals};
 use femtile_solve::{FormSolution, Functional, SolveError};
 
@@ -29,21 +29,9 @@ fn components(solution: &FormSolution<'_>) -> Vec<Vec<f64>> {
     (0..solution.n_components()).map(|component| solution.component(component)).collect()
 }
 
-fn has_fluxes(prepared: &Prepared) -> bool {
+/// Returns whether a number is a flux.
+pub(super) fn has_fluxes(prepared: &Prepared) -> bool {
     prepared.numbers.iter().any(|ready| matches!(ready.kind, Kind::Flux { .. }))
-}
-
-/// Returns the formula of a component.
-fn formula_of(solution: &FormSolution<'_>, component: usize) -> String {
-    let mut left = component;
-    for (name, shape) in solution.problem().unknowns() {
-        let n = shape.n_entries();
-        if left < n {
-            return if shape == Shape::Number { name.to_owned() } else { format!("{name}[{left}]") };
-        }
-        left -= n;
-    }
-    String::new()
 }
 
 /// Returns the names of the numbers.
@@ -98,12 +86,17 @@ pub(super) fn numbers(
             Kind::Max => Ok(functionals::max(u)),
             Kind::Min => Ok(functionals::min(u)),
             Kind::L2Norm => functionals::l2_norm(space, u),
+            Kind::Formula { of, is_mean } => {
+                let at = solution.problem().at(solution.u(), solution.time());
+                let value = at.value(of)?;
+                Ok(if *is_mean { value / at.value(&of.measure())? } else { value })
+            }
             Kind::Integral if has_thickness => {
-                Ok(solution.integral(&Functional::new(formula_of(solution, *component)))?)
+                Ok(solution.integral(&Functional::new(solution.problem().formula_of(*component)))?)
             }
             Kind::Mean if has_thickness => {
                 let of = |formula: String| solution.integral(&Functional::new(formula));
-                Ok(of(formula_of(solution, *component))? / of("1".to_owned())?)
+                Ok(of(solution.problem().formula_of(*component))? / of("1".to_owned())?)
             }
             Kind::Integral => functionals::integral(space, u),
             Kind::Mean => functionals::mean(space, u),

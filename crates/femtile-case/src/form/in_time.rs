@@ -5,7 +5,7 @@ use std::path::Path;
 use femtile_device::Cpu;
 use femtile_device::cuda::Opening;
 use femtile_mesh::Mesh;
-use femtile_solve::{FormObserver, FormProblem, FormSolution, SolveError, SolverConfig, Stages};
+use femtile_solve::{Fields, FormObserver, FormProblem, FormSolution, SolveError, SolverConfig, Stages};
 use femtile_time::implicit::{Checkpoint, Outcome};
 
 use super::functional;
@@ -23,8 +23,8 @@ struct Recorder<'a> {
 impl FormObserver for Recorder<'_> {
     fn frame(&mut self, number: usize, solution: &FormSolution<'_>) -> Result<(), SolveError> {
         let (moment, functionals) = ((number, solution.time()), self.functionals);
-        self.series.deliver(moment, || solution.data())?;
-        let write = |path: &Path, options| solution.write_vtu(path, options).map(drop);
+        self.series.deliver(moment, || solution.data(&Fields::default()))?;
+        let write = |path: &Path, options| solution.write_vtu(path, &Fields::default(), options).map(drop);
         self.series.record(moment, write, |names| {
             let numbers = functional::numbers(functionals, solution)?;
             Ok(names.iter().map(|name| numbers.get(name).copied().unwrap_or(f64::NAN)).collect())
@@ -50,6 +50,7 @@ pub(super) fn advance<'m, 'a>(
     let series = Series::new(case, functional::names(functionals), resumed)?;
     let mut stepping = settings::stepping(case, fingerprint, state);
     stepping.set_frames(series.times().iter().copied());
+    stepping.has_rates = functional::has_fluxes(functionals);
     let mut recorder = Recorder { functionals, series };
     let done = problem.integrate(&stepping, cpu, config, opening, &mut recorder, stages);
     let (solution, outcome) = done.map_err(|error| placed(case, error))?;

@@ -135,7 +135,10 @@ fn run_on(
     report.files.extend(files);
     report.citations.extend(citations.into_iter().map(Into::into));
     let equation = case.has_page().then(|| formulas::equation(case, &problem, &solution)).transpose()?;
-    let data = case.deliver(|| solution.data())?;
+    let fields = stages.interruptible(|stop| solution.fields(case.field_config(), stop));
+    stages.go_on()?;
+    report.take_fields(&fields, true);
+    let data = case.deliver(|| solution.data(&fields))?;
     let exhibit = data.map(|data| {
         let facets = |region| problem.facets(region, &[]).ok();
         let conditions = conditions::with_facets(case, (&mesh, problem.all_facets()), &facets);
@@ -144,7 +147,9 @@ fn run_on(
     let write = |folder: &Path| {
         let vtu = case.file.output.vtu;
         match vtu.is_written() {
-            true => Ok(solution.write_vtu(folder.join(of_solution(vtu)), vtu_options(case, true))?),
+            true => {
+                Ok(solution.write_vtu(folder.join(of_solution(vtu)), &fields, vtu_options(case, true))?)
+            }
             false => Ok(None),
         }
     };

@@ -27,6 +27,7 @@ pub(super) fn of_solution(
             n_nodes: mesh.n_nodes(),
             n_cells: mesh.n_cells(),
             n_orphans: checked.n_orphans,
+            division: checked.division.clone(),
             // That of the check takes curved cells as straight, and is an area of bodies of revolution.
             volume: match mesh.curved.is_some() || space.is_axisymmetric() {
                 true => measure(space)?,

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use femtile_expression::{Expression, Shape};
 use femtile_fem::FemError;
 use femtile_solve::{
-    Component, Discretization, FormProblem, Key, Region, Selected, Solution, SolveError, below, check_count,
-    expression,
+    Component, Discretization, FormIntegral, FormProblem, Key, Region, Selected, Solution, SolveError, below,
+    check_count, expression,
 };
 
 pub(crate) use line::{SampledLine, is_header_of_line};
@@ -50,6 +50,11 @@ pub(crate) enum Kind {
         facets: Vec<u32>,
         from: Option<String>,
     },
+    /// Of a formula over the cells, or over facets.
+    Formula {
+        of: FormIntegral,
+        is_mean: bool,
+    },
     ErrorL2(Expression),
     ErrorH1(Expression),
 }
@@ -62,12 +67,25 @@ pub(crate) struct Evaluated {
     pub citations: Vec<&'static str>,
 }
 
+/// The integrand of a functional.
+pub(crate) enum FormulaOf<'t> {
+    Text(&'t str),
+    Component(usize),
+}
+
 /// A problem on a mesh whose solution has functionals.
 pub(crate) trait Problem {
     /// Returns the unknowns by name, vectors with the number of their components; of one alone the name is u.
     fn unknowns(&self) -> Vec<(String, Option<usize>)>;
     /// Returns the facets of a region through which there is a flux.
     fn facets(&self, region: Region, path: &[Key]) -> Result<Selected, SolveError>;
+    /// Prepares the integral of a formula, or of a component, over the cells or a region of facets.
+    fn integral(
+        &self,
+        of: FormulaOf<'_>,
+        region: Option<Region>,
+        path: &[Key],
+    ) -> Result<FormIntegral, SolveError>;
     /// Returns the first point outside the mesh as an error.
     fn check_points(&self, points: &[[f64; 3]]) -> Result<(), (usize, FemError)>;
     /// Returns whether any of `n` points of a line lies in the mesh.
@@ -76,7 +94,7 @@ pub(crate) trait Problem {
 
 /// Implements the trait with the unknowns and the facets of functions, and forwards to the methods of a type with the same names.
 macro_rules! problem {
-    ($type:ident, $unknowns:expr, $facets:expr) => {
+    ($type:ident, $unknowns:expr, $facets:expr, $integral:expr) => {
         impl Problem for $type<'_> {
             fn unknowns(&self) -> Vec<(String, Option<usize>)> {
                 $unknowns(self)
@@ -84,6 +102,15 @@ macro_rules! problem {
 
             fn facets(&self, region: Region, path: &[Key]) -> Result<Selected, SolveError> {
                 $facets(self, region, path)
+            }
+
+            fn integral(
+                &self,
+                of: FormulaOf<'_>,
+                region: Option<Region>,
+                path: &[Key],
+            ) -> Result<FormIntegral, SolveError> {
+                $integral(self, of, region, path)
             }
 
             fn check_points(&self, points: &[[f64; 3]]) -> Result<(), (usize, FemError)> {
@@ -103,7 +130,10 @@ problem!(
         let n = own.n_components();
         vec![("u".to_owned(), (n > 1).then_some(n))]
     },
-    |own: &Discretization<'_>, region: Region, path: &[Key]| own.facets(region, path)
+    |own: &Discretization<'_>, region: Region, path: &[Key]| own.facets(region, path),
+    |_: &Discretization<'_>, _: FormulaOf<'_>, _: Option<Region>, path: &[Key]| {
+        Err(SolveError::setting(path, "integrals of formulas and over facets are those of forms"))
+    }
 );
 problem!(
     FormProblem,
@@ -118,6 +148,13 @@ problem!(
     |own: &FormProblem<'_>, region: Region, path: &[Key]| {
         let facets = own.facets_of_flux(region, path)?;
         Ok(Selected { facets, ..Selected::default() })
+    },
+    |own: &FormProblem<'_>, of: FormulaOf<'_>, region: Option<Region>, path: &[Key]| {
+        let formula = match of {
+            FormulaOf::Text(text) => text.to_owned(),
+            FormulaOf::Component(component) => own.formula_of(component),
+        };
+        own.integral(&formula, region, path)
     }
 );
 
@@ -170,7 +207,11 @@ pub(crate) fn prepare(case: &Case, problem: &impl Problem) -> Result<Prepared, C
             prepared.warnings.extend(selected.warning(name));
         }
         for (component, Called { index, .. }) in components.iter().enumerate() {
-            let (name, index) = (functional.name().to_owned(), index.clone());
+            if component > 0 && functional.key_of_form() == Some("formula") {
+                continue;
+            }
+            let index = if functional.key_of_form() == Some("formula") { "" } else { index };
+            let (name, index) = (functional.name().to_owned(), index.to_owned());
             let at = (component, components.len());
             let kind = kind(case, problem, (functional, at), &path)?;
             prepared.numbers.extend(kind.map(|kind| Ready { name, index, component, of, kind }));
@@ -196,6 +237,9 @@ fn kind(
         Functional::Min { .. } => Kind::Min,
         Functional::L2Norm { .. } => Kind::L2Norm,
         Functional::Energy { .. } => Kind::Energy,
+        Functional::Integral { .. } | Functional::Mean { .. } if functional.key_of_form().is_some() => {
+            integral(problem, functional, component.0, path)?
+        }
         Functional::Integral { .. } => Kind::Integral,
         Functional::Mean { .. } => Kind::Mean,
         Functional::ValueAt { points: Some(points), .. } => Kind::ValuesAt(several(points)?),
@@ -212,6 +256,24 @@ fn kind(
         Functional::ErrorH1 { exact: given, .. } => Kind::ErrorH1(exact(given)?),
         Functional::Along { .. } => return Ok(None),
     }))
+}
+
+/// Prepares an integral or a mean of a formula, or of a component, over cells or facets.
+fn integral(
+    problem: &impl Problem,
+    functional: &Functional,
+    component: usize,
+    path: &[Key],
+) -> Result<Kind, CaseError> {
+    let is_mean = matches!(functional, Functional::Mean { .. });
+    let (Functional::Integral { formula, r#where, from, .. }
+    | Functional::Mean { formula, r#where, from, .. }) = functional
+    else {
+        return Ok(Kind::Integral);
+    };
+    let of = formula.as_deref().map_or(FormulaOf::Component(component), FormulaOf::Text);
+    let region = r#where.as_deref().map(|region| of_side(region, from.as_deref()));
+    Ok(Kind::Formula { of: problem.integral(of, region, path)?, is_mean })
 }
 
 /// Refuses lines that do not meet the mesh.
@@ -378,6 +440,8 @@ fn values(
         Kind::Energy => u.energy()?,
         Kind::Integral => u.integral()?,
         Kind::Mean => u.mean()?,
+        // Cases with formulas are forms.
+        Kind::Formula { .. } => f64::NAN,
         Kind::ValueAt(point) => u.value_at(*point)?,
         Kind::ErrorL2(exact) => u.error_l2(&at(exact, time))?,
         Kind::ErrorH1(exact) => u.error_h1(&at(exact, time))?,

@@ -4,7 +4,9 @@
 //! on and of its report, so that a study that is begun again keeps complete runs. `study.csv` has a row for each run,
 //! `study.svg` the errors by the size of cells or steps.
 
+mod beside;
 mod orders;
+mod page;
 mod record;
 mod table;
 mod vary;
@@ -21,6 +23,7 @@ use serde_json::Value;
 use crate::file::Functional;
 use crate::file_names::{STUDY_PLOT, STUDY_TABLE};
 use crate::{Case, CaseError, Override, run};
+use beside::Work;
 pub(crate) use orders::observed_order;
 use record::Record;
 use table::Series;
@@ -46,6 +49,10 @@ pub struct Study {
     pub folder: Option<PathBuf>,
     /// Whether runs that are complete are made again.
     pub is_again: bool,
+    /// Runs at a time, which share the threads; each has all of them if it is 1.
+    pub jobs: usize,
+    /// The file of a page for a browser with the orders, the plot and the table; none is written when absent.
+    pub page: Option<PathBuf>,
     /// Matrix formats that tuning has found on this machine.
     pub remembered: Vec<Remembered>,
 }
@@ -128,11 +135,41 @@ struct Planned {
     case: Result<Case, CaseError>,
 }
 
+/// Runs that have ended; all before the first missing one are told.
+#[derive(Default)]
+struct InOrder {
+    told: Vec<StudyRun>,
+    waiting: BTreeMap<usize, StudyRun>,
+}
+
+impl InOrder {
+    fn add(&mut self, number: usize, run: StudyRun, told: &mut dyn FnMut(&StudyRun)) {
+        self.waiting.insert(number, run);
+        while let Some(run) = self.waiting.remove(&self.told.len()) {
+            told(&run);
+            self.told.push(run);
+        }
+    }
+
+    fn all(&self) -> Vec<StudyRun> {
+        self.told.iter().chain(self.waiting.values()).cloned().collect()
+    }
+}
+
 impl Study {
     /// Creates a study of the text of a case.
     pub fn new(path: &Path, text: String, vary: Vec<Vary>) -> Self {
-        let (overrides, remembered) = (Vec::new(), Vec::new());
-        Self { path: path.into(), text, overrides, vary, folder: None, is_again: false, remembered }
+        Self {
+            path: path.into(),
+            text,
+            overrides: Vec::new(),
+            vary,
+            folder: None,
+            is_again: false,
+            jobs: 1,
+            page: None,
+            remembered: Vec::new(),
+        }
     }
 
     /// Reads the case file of a study.
@@ -145,11 +182,13 @@ impl Study {
         Ok(Self::new(path, text, vary))
     }
 
-    /// Runs all combinations one after another and calls `told` after each; a run that fails does not end the study.
+    /// Runs all combinations and calls `told` after each, in the order of the values. A run that fails does not end the study. If several
+    /// runs are made at a time, `progress` is told of one stage, the solve, and may stop them.
     ///
     /// # Errors
-    /// [`CaseError::Option`] for keys that are varied twice and more than 10,000 runs. The error of the first case if no
-    /// combination can be read. [`CaseError::Io`] if the folder or the table cannot be written.
+    /// [`CaseError::Option`] for keys that are varied twice, more than 10,000 runs, several runs at a time on a GPU or with other
+    /// threads or devices, and a page in the place of another file of the study. The error of the first case if no combination can be
+    /// read. [`CaseError::Io`] if the folder, the table or the page cannot be written.
     pub fn run(
         &self,
         progress: &mut dyn Progress,
@@ -160,26 +199,73 @@ impl Study {
         let errors = first.map_or_else(Vec::new, names_of_errors);
         let own = first.map(|case| case.file.output.directory.join("study"));
         let folder = self.folder.clone().or(own).unwrap_or_default();
+        self.check_page(&folder)?;
         std::fs::create_dir_all(&folder).map_err(|source| CaseError::Io {
             path: folder.clone(),
             action: "write results to",
             source,
         })?;
-        let (mut runs, mut is_interrupted, mut written) = (Vec::new(), false, Instant::now());
-        for plan in planned {
-            let Some(run) = self.run_one(plan, &folder, progress)? else {
-                is_interrupted = true;
-                break;
-            };
-            told(&run);
-            runs.push(run);
+        let name = first.map(Case::name).unwrap_or_default();
+        let mut written = Instant::now();
+        let mut ended = InOrder::default();
+        let mut add = |number: usize, run: StudyRun| -> Result<(), CaseError> {
+            ended.add(number, run, told);
             if written.elapsed() > WRITE_EVERY {
-                self.write(&folder, &runs, &errors)?;
+                self.write(&folder, &ended.all(), &errors)?;
                 written = Instant::now();
             }
+            Ok(())
+        };
+        let is_interrupted = match self.jobs.min(planned.len()) {
+            0 | 1 => self.run_each(planned, &folder, progress, &mut add)?,
+            n_jobs => {
+                beside::run_all(self, planned, n_jobs, Work { folder: &folder, progress, add: &mut add })?
+            }
+        };
+        // Of an interrupted study some runs before the last one may be missing.
+        ended.waiting.values().for_each(told);
+        let runs = ended.all();
+        let (table, orders, plot) = self.write(&folder, &runs, &errors)?;
+        let report = StudyReport { folder, runs, table, orders, is_interrupted };
+        if let Some(path) = &self.page {
+            let page = page::page(name, self, &report, plot);
+            write_atomically(path, |out| out.write_all(page.as_bytes()))?;
         }
-        let (table, orders) = self.write(&folder, &runs, &errors)?;
-        Ok(StudyReport { folder, runs, table, orders, is_interrupted })
+        Ok(report)
+    }
+
+    /// Refuses a page in the place of another file of the study, and in a folder that neither exists nor is made by the study.
+    fn check_page(&self, folder: &Path) -> Result<(), CaseError> {
+        let Some(page) = &self.page else { return Ok(()) };
+        let parent = page.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let place = |path: &Path| path.canonicalize().or_else(|_| std::path::absolute(path)).ok();
+        let option = format!("--report {}", page.display());
+        let is_of_study = place(parent) == place(folder);
+        if !is_of_study && !parent.is_dir() {
+            return Err(CaseError::option(&option, format!("there is no folder `{}`", parent.display())));
+        }
+        let name = page.file_name().and_then(|name| name.to_str());
+        if is_of_study && matches!(name, Some(STUDY_TABLE | STUDY_PLOT)) {
+            let message =
+                "the study writes its table or plot there: give the page another name, such as study.html";
+            return Err(CaseError::option(&option, message));
+        }
+        Ok(())
+    }
+
+    /// Runs the combinations one after another; returns whether the user has stopped them.
+    fn run_each(
+        &self,
+        planned: Vec<Planned>,
+        folder: &Path,
+        progress: &mut dyn Progress,
+        add: &mut dyn FnMut(usize, StudyRun) -> Result<(), CaseError>,
+    ) -> Result<bool, CaseError> {
+        for (number, plan) in planned.into_iter().enumerate() {
+            let Some(run) = self.run_one(plan, folder, progress)? else { return Ok(true) };
+            add(number, run)?;
+        }
+        Ok(false)
     }
 
     /// Reads the cases of all combinations.
@@ -197,6 +283,28 @@ impl Study {
             return Err(CaseError::option(&keys.join(", "), message));
         };
         let mut planned: Vec<Planned> = (0..n_runs).map(|number| self.plan(number)).collect();
+        if self.jobs > 1 {
+            let of_device =
+                |vary: &&Vary| matches!(vary.key(), "solver" | "solver.threads" | "solver.device");
+            if let Some(vary) = self.vary.iter().find(of_device) {
+                let message = format!(
+                    "runs at a time share the threads of the CPU, so that `{}` cannot be varied: make one run at a time",
+                    vary.key()
+                );
+                return Err(CaseError::option("--jobs", message));
+            }
+            let on_gpu = |case: &&Case| case.file.solver.device.starts_with("cuda");
+            if let Some(case) = planned.iter().flat_map(|plan| &plan.case).find(on_gpu) {
+                let message = format!(
+                    "runs at a time share the threads of the CPU, but a case has `solver.device = \"{}\"`: make one run at \
+                     a time on a GPU",
+                    case.file.solver.device
+                );
+                return Err(CaseError::option("--jobs", message));
+            }
+            let n_jobs = self.jobs.min(n_runs);
+            planned.iter_mut().flat_map(|plan| &mut plan.case).for_each(|case| beside::share(case, n_jobs));
+        }
         if planned.iter().all(|plan| plan.case.is_err()) {
             return Err(planned
                 .swap_remove(0)
@@ -262,13 +370,13 @@ impl Study {
         Ok(of(numbers, false))
     }
 
-    /// Writes the table, and the plot if there are orders; returns both without their files.
+    /// Writes the table, and the plot if there are orders; returns the table, the orders and the plot.
     fn write(
         &self,
         folder: &Path,
         runs: &[StudyRun],
         errors: &[String],
-    ) -> Result<(StudyTable, Vec<StudyOrder>), CaseError> {
+    ) -> Result<(StudyTable, Vec<StudyOrder>, Option<String>), CaseError> {
         let series = table::series(&self.vary, runs, errors);
         let table = StudyTable::of(&self.vary, runs, &series);
         write_atomically(&folder.join(STUDY_TABLE), |out| out.write_all(table.to_csv().as_bytes()))?;
@@ -284,7 +392,7 @@ impl Study {
             })?,
             None => {}
         }
-        Ok((table, series.iter().filter_map(Series::finest_order).collect()))
+        Ok((table, series.iter().filter_map(Series::finest_order).collect(), plot))
     }
 }
 

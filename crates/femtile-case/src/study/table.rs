@@ -201,7 +201,7 @@ fn fixed(numbers: &StudyNumbers) -> [Value; FIXED.len()] {
 }
 
 /// Returns a value as a field of a table.
-fn text(value: &Value) -> String {
+pub(super) fn text(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
         Value::String(text) => text.clone(),

@@ -196,3 +196,23 @@ fn mistakes_of_the_function_are_named() {
     let error = try_verify(&scalar, &["c = x"], 1).unwrap_err().to_string();
     assert!(error.starts_with("--levels 1: orders need two levels"), "{error}");
 }
+
+#[test]
+fn interfaces_have_the_orders_of_theory_for_a_function_without_a_jump() {
+    let regions = "[[region]]\nname = \"left\"\nwhere = \"x < 0.5\"\n[[region]]\nname = \"right\"\nwhere = \"x > 0.5\"\n";
+    let interface =
+        "[[interface]]\nbetween = [\"left\", \"right\"]\nflux = \"(1 + u^2)*(u_other - u) + u*u_other\"\n";
+    let equation = format!(
+        "flux = \"(1 + u^2)*grad(u)\"\n[[boundary]]\nwhere = \"xmin\"\ndirichlet = 0\n[[boundary]]\nwhere = \"xmax\"\nflux = \"-u\"\n{regions}{interface}"
+    );
+    for (cell, degree) in [("triangle", 1), ("triangle", 2), ("quadrilateral", 2)] {
+        let found = verify(
+            &case(&square(6, cell), &format!("u = {{ degree = {degree} }}"), &equation),
+            "u = 1 + sin(x + y)",
+            3,
+        );
+        // The mesh is cut.
+        let nodes = |n: usize| (degree * n + 1) * (degree * n + 2);
+        assert_eq!(found.levels[0].n_unknowns, nodes(6));
+    }
+}

@@ -123,6 +123,26 @@ fn steps_by_a_tolerance_keep_it() {
 }
 
 #[test]
+fn a_jump_at_the_end_leaves_a_rate() {
+    let equation = "[unknown]\nu = {}\n[equation]\nkind = \"form\"\nflux = \"grad(u)\"\ncapacity = 1\ninitial = 1\n\
+         [[boundary]]\nwhere = \"xmin\"\ndirichlet = \"if(t < 1, 1, 2)\"\n";
+    for method in ["bdf2", "sdirk2", "implicit-euler"] {
+        let time = format!("method = \"{method}\"\nend = 1\ntolerance = 1e-3\ntraces = {{ every = 0.25 }}");
+        let numbers =
+            "{ name = \"flux\", kind = \"flux\", where = \"xmin\" }, { name = \"mean\", kind = \"mean\" }";
+        let folder = tempfile::tempdir().unwrap();
+        let case = case(folder.path(), &on(SQUARE, 1, equation, &time, numbers));
+        let report = run(&case, &mut Silent).unwrap();
+        let rows = traces(&case);
+        assert_eq!(report.time.unwrap().stop, "finished", "{method}");
+        // What flows in during the last step heats the cells at the side.
+        let flux = report.functionals["flux"];
+        assert!(flux > 1.0 && report.functionals["mean"] > 1.0, "{method}: {flux}");
+        assert!(rows.len() == 5 && rows[4] == [1.0, flux, report.functionals["mean"]], "{method}: {rows:?}");
+    }
+}
+
+#[test]
 fn a_component_without_a_rate_follows_the_others() {
     // 0 = u₁ − u₀², u₀' = −u₁ with u₀ = 1/(1 + t).
     for method in ["implicit-euler", "bdf2", "sdirk2"] {
@@ -288,18 +308,118 @@ fn mistakes_are_named_with_their_place() {
             "equation.capacity: is the factor of ∂u/∂t: give a [time] or a [modes] section",
         ),
         ("[time]", "[continuation]\n[time]", "continuation: load steps are for a steady equation"),
-        (
-            "kind = \"mean\"",
-            "kind = \"flux\", where = \"all\"",
-            "output.functionals[0]: fluxes are computed of steady forms",
-        ),
-        ("tolerance = 1e-13", "tolerance = 1e-13\nranks = 2", "solver.ranks: "),
     ] {
         let text = good.replace(from, to);
         assert_ne!(text, good, "{from}");
         let (key, message) = refusal(&text);
         let found = format!("{key}: {message}");
         assert!(found.contains(expected), "{to}: {found}");
+    }
+    let text = good.replace("\"bdf2\"", "\"crank-nicolson\"").replace("2*t + 1", "1");
+    solve(&text);
+    let (key, message) = refusal(&text.replace("kind = \"mean\"", "kind = \"flux\", where = \"all\""));
+    assert!(key == "output.functionals[0]" && message.contains("bdf2"), "{key}: {message}");
+}
+
+/// The traces of a case.
+fn traced(text: &str) -> Vec<Vec<f64>> {
+    let folder = tempfile::tempdir().unwrap();
+    let case = case(folder.path(), text);
+    run(&case, &mut Silent).unwrap();
+    traces(&case)
+}
+
+fn is_close(found: f64, expected: f64, what: &str) {
+    assert!((found - expected).abs() < 1e-9, "{what}: {found} and {expected}");
+}
+
+#[test]
+fn fluxes_are_exact_where_the_solution_is() {
+    // u = x²/2 + t, with 1 in at xmax; the side of values gets what its nodes store beside it.
+    for (mesh, methods) in [(SQUARE, &SCHEMES[..3]), (CUBE, &SCHEMES[1..2])] {
+        for (capacity, flux) in [("capacity = 1", "grad(u)"), ("enthalpy = \"2*u\"", "2*grad(u)")] {
+            let equation = format!(
+                "[unknown]\nu = {{}}\n[equation]\nkind = \"form\"\nflux = \"{flux}\"\n{capacity}\ninitial = \"x^2/2\"\n\
+                 [[boundary]]\nwhere = \"xmin\"\ndirichlet = \"t\"\n[[boundary]]\nwhere = \"xmax\"\ndirichlet = \"t + 1/2\"\n"
+            );
+            let functionals = ["xmin", "xmax", "all"]
+                .map(|side| format!("{{ name = \"{side}\", kind = \"flux\", where = \"{side}\" }}"));
+            for method in methods {
+                let time =
+                    format!("method = \"{method}\"\nend = 0.5\nsteps = 4\ntraces = {{ every = 0.0625 }}");
+                let rows = traced(&on(mesh, 2, &equation, &time, &functionals.join(", ")));
+                assert!(rows.len() == 9 && rows[0][1].is_nan());
+                let factor = if capacity.contains("enthalpy") { 2.0 } else { 1.0 };
+                for row in &rows[1..] {
+                    // Every other row lies between two steps.
+                    for (found, expected) in row[1..].iter().zip([0.0, factor, factor]) {
+                        is_close(*found, expected, &format!("{mesh}, {method}, {capacity}, t = {}", row[0]));
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn what_flows_in_balances_the_content_in_each_step() {
+    // The second unknown is the content of the first one, projected onto the elements.
+    let equation = |terms: &str| {
+        format!(
+            "[unknown]\nu = {{ components = 2 }}\n[equation]\nkind = \"form\"\nflux = \"[[1 + x, 0], [0, 0]]*grad(u)\"\n{terms}\n\
+             initial = [\"x*y\", 0]\n[[boundary]]\nwhere = \"xmin\"\ndirichlet = [\"sin(5*t)*y\", \"free\"]\n\
+             [[boundary]]\nwhere = \"xmax\"\nflux = \"[2*(t - u[0]), 0]\"\n"
+        )
+    };
+    let linear = equation("capacity = [\"2 + y\", 0]\nsource = \"[3*y, (2 + y)*u[0] - u[1]]\"");
+    let content = equation("enthalpy = \"[u[0] + u[0]^3/3, 0]\"\nsource = \"[3*y, u[0] + u[0]^3/3 - u[1]]\"");
+    let functionals =
+        "{ name = \"content\", kind = \"integral\" }, { name = \"all\", kind = \"flux\", where = \"all\" }";
+    let (h, source) = (0.1, 1.5);
+    for equation in [&linear, &content] {
+        for (mesh, degree) in [(SQUARE, 1), (CUBE, 2)] {
+            for method in ["implicit-euler", "bdf2"] {
+                let time = format!("method = \"{method}\"\nend = 0.6\nsteps = 6\ntraces = {{ every = {h} }}");
+                let rows = traced(
+                    &(on(mesh, degree, equation, &time, functionals) + "nonlinear_tolerance = 1e-13\n"),
+                );
+                // Columns are t, both integrals, both fluxes.
+                let content = |row: usize| rows[row][2];
+                for row in 3..rows.len() {
+                    let rate = match method {
+                        "bdf2" => (1.5 * content(row) - 2.0 * content(row - 1) + 0.5 * content(row - 2)) / h,
+                        _ => (content(row) - content(row - 1)) / h,
+                    };
+                    is_close(rows[row][3] + source, rate, &format!("{mesh}, {method}, {row}"));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn steps_of_two_stages_balance_the_content_as_well() {
+    // With the same flux in both stages the content grows by it: u is uniform, and what xmin gets is stored.
+    for capacity in ["capacity = 2", "enthalpy = \"2*u\""] {
+        let equation = format!(
+            "[unknown]\nu = {{}}\n[equation]\nkind = \"form\"\nflux = \"grad(u)\"\nsource = \"x\"\n{capacity}\n\
+             [[boundary]]\nwhere = \"xmax\"\nflux = \"3\"\n[[periodic]]\nfrom = \"ymin\"\nto = \"ymax\"\n\
+             [[boundary]]\nwhere = \"xmin\"\nfloating = true\ntotal = 1\n"
+        );
+        let functionals = "{ name = \"content\", kind = \"integral\" }, { name = \"all\", kind = \"flux\", where = \"all\" }, \
+            { name = \"xmin\", kind = \"flux\", where = \"xmin\" }, { name = \"ymin\", kind = \"flux\", where = \"ymin\" }, \
+            { name = \"ymax\", kind = \"flux\", where = \"ymax\" }";
+        for method in &SCHEMES[..3] {
+            let time = format!("method = \"{method}\"\nend = 0.4\nsteps = 4\ntraces = {{ every = 0.1 }}");
+            let rows = traced(&on(SQUARE, 2, &equation, &time, functionals));
+            for pair in rows.windows(2) {
+                let rate = 2.0 * (pair[1][1] - pair[0][1]) / 0.1;
+                for (found, expected) in [(rate, 4.5), (pair[1][2], 4.0), (pair[1][3], 1.0)] {
+                    is_close(found, expected, &format!("{method}, {capacity}: {pair:?}"));
+                }
+                is_close(pair[1][4] + pair[1][5], 0.0, method);
+            }
+        }
     }
 }
 

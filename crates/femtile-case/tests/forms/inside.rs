@@ -11,7 +11,7 @@ pub(crate) const KINDS: [CellKind; 4] =
     [CellKind::Triangle, CellKind::Quadrilateral, CellKind::Tetrahedron, CellKind::Hexahedron];
 
 /// The tag of the wall between the halves.
-const WALL: i32 = 9;
+pub(crate) const WALL: i32 = 9;
 
 /// A body 2 long, 1 wide and high, with cells `left` and `right` of the `wall` at x = 1; nodes off the wall are moved.
 pub(crate) fn halves(kind: CellKind) -> Mesh {

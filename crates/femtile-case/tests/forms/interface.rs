@@ -2,9 +2,11 @@
 
 use std::f64::consts::TAU;
 
-use femtile_mesh::CellKind;
+use femtile_mesh::{CellKind, Mesh};
 
-use crate::inside::{ENDS, FLUXES, KINDS, LAPLACE, case, halves, is_close, refusal_on, solve_on, tag_wall};
+use crate::inside::{
+    ENDS, FLUXES, KINDS, LAPLACE, WALL, case, halves, is_close, refusal_on, solve_on, tag_wall,
+};
 
 /// Conduction in two materials, u = 0 and 1 at the ends.
 const SLABS: &str = "[unknown]\nu = {}\n[equation]\nkind = \"form\"\nconstants = { k = { by_tag = { left = 1, right = 7 } } }\nflux = \"k*grad(u)\"\n\
@@ -232,9 +234,12 @@ fn in_time_what_leaves_one_side_enters_the_other() {
             .replace("k = {", "on = { by_tag = { left = 1, right = 0 } }, k = {"),
         interface("0.5")
     );
-    let functionals = "{ name = \"all\", kind = \"integral\" }, { name = \"min\", kind = \"min\" }, { name = \"max\", kind = \"max\" }";
+    let functionals = "{ name = \"all\", kind = \"integral\" }, { name = \"min\", kind = \"min\" }, { name = \"max\", kind = \"max\" }, \
+        { name = \"left\", kind = \"flux\", where = \"wall\", from = \"left\" }, { name = \"right\", kind = \"flux\", where = \"wall\", from = \"right\" }";
     for kind in KINDS {
         let found = solve_on(&halves(kind), &case(1, &equation, functionals)).functionals;
+        is_close(found["left"] + found["right"], 0.0, &format!("{kind:?}: wall"));
+        assert!(found["left"] > 0.01, "{kind:?}: {found:?}");
         is_close(found["all"], 2.0 / 3.0, &format!("{kind:?}"));
         assert!(0.0 < found["min"] && found["min"] + 0.1 < found["max"], "{kind:?}: {found:?}");
     }
@@ -338,7 +343,6 @@ fn interfaces_without_meaning_are_refused_with_their_place() {
             "boundary[2].where",
             "whose sides have a value each",
         ),
-        ("device = \"cpu\"", "device = \"cpu\"\nranks = 2", "solver.ranks", "computed by one rank"),
     ] {
         let text = good.replacen(from, to, 1);
         assert_ne!(text, good, "{from}");
@@ -402,5 +406,272 @@ fn an_interface_of_two_thicknesses_is_refused() {
         } else {
             solve_on(&mesh, &text);
         }
+    }
+}
+
+#[test]
+fn a_flux_of_its_own_flows_from_the_second_side_into_the_first() {
+    let functionals =
+        format!("{FLUXES}, {{ name = \"low\", kind = \"mean\", where = \"wall\", from = \"left\" }}");
+    for kind in KINDS {
+        let mesh = halves(kind);
+        let of = |interface: &str| {
+            let equation = format!("{SLABS}[[interface]]\nwhere = \"wall\"\nfrom = \"left\"\n{interface}\n");
+            solve_on(&mesh, &case(2, &equation, &functionals)).functionals
+        };
+        let (own, expected) = (of("flux = \"0.5*(u_other - u)\""), of("conductance = 0.5"));
+        for (name, expected) in &expected {
+            is_close(own[name], *expected, name);
+        }
+        // A diode: u_other − u = ln(1 + q).
+        let found = of("flux = \"exp(u_other - u) - 1\"");
+        let mut q = 0.5;
+        for _ in 0..50 {
+            q -= (q * (1.0 + 1.0 / 7.0) + f64::ln_1p(q) - 1.0) / (1.0 + 1.0 / 7.0 + 1.0 / (1.0 + q));
+        }
+        for (name, expected) in [("left", -q), ("right", q), ("xmax", q), ("low", q)] {
+            assert!(
+                (found[name] - expected).abs() < 1e-6,
+                "{kind:?}, {name}: {} and {expected}",
+                found[name]
+            );
+        }
+        // The other way round it takes another flux.
+        let equation = format!(
+            "{SLABS}[[interface]]\nbetween = [\"right\", \"left\"]\nname = \"wall\"\nflux = \"0.5*(u_other - u)\"\n"
+        );
+        let mut cut = mesh.clone();
+        cut.tag_names.retain(|_, name| name != "wall");
+        let found = solve_on(&cut, &case(1, &equation, FLUXES)).functionals;
+        is_close(found["xmax"], expected["xmax"], "between");
+    }
+}
+
+#[test]
+fn layers_have_a_stiffness_along_the_normal_and_another_across_it() {
+    let ends = "[[boundary]]\nwhere = \"xmin\"\ndirichlet = 0\n";
+    for kind in KINDS {
+        let mesh = halves(kind);
+        let d = mesh.dimension();
+        let vector =
+            |x: &str, y: &str| if d == 2 { format!("[{x}, {y}]") } else { format!("[{x}, {y}, \"0\"]") };
+        let wall = "[[interface]]\nwhere = \"wall\"\nstiffness = { normal = 5, tangential = \"2\" }\n";
+        let elastic = "[equation]\nkind = \"elasticity\"\nyoung = 10\npoisson = 0\n";
+        // A bar of length 2, drawn by 3.
+        let equation =
+            format!("{elastic}{ends}{wall}[[boundary]]\nwhere = \"xmax\"\ntraction = {}\n", vector("3", "0"));
+        let found =
+            solve_on(&mesh, &case(1, &equation, "{ name = \"end\", kind = \"mean\", where = \"xmax\" }"))
+                .functionals;
+        is_close(found["end[0]"], 0.6 + 3.0 / 5.0, &format!("{kind:?}, drawn"));
+        // Sheared by 1 with the shear modulus 5.
+        let t = 1.0 / (2.0 / 5.0 + 1.0 / 2.0);
+        let (plus, minus) = (vector(&format!("{t}"), "0"), vector(&format!("{}", -t), "0"));
+        let equation = format!(
+            "{elastic}{ends}{wall}[[boundary]]\nwhere = \"xmax\"\ndirichlet = {}\n[[boundary]]\nwhere = \"ymax\"\ntraction = {plus}\n\
+             [[boundary]]\nwhere = \"ymin\"\ntraction = {minus}\n",
+            vector("0", "1")
+        );
+        let found =
+            solve_on(&mesh, &case(1, &equation, "{ name = \"f\", kind = \"flux\", where = \"xmax\" }"))
+                .functionals;
+        is_close(found["f[1]"], t, &format!("{kind:?}, sheared"));
+    }
+}
+
+#[test]
+fn fluxes_across_interfaces_without_a_side_or_beside_a_conductance_are_refused() {
+    let mesh = halves(CellKind::Triangle);
+    let of = |interface: &str| {
+        refusal_on(&mesh, &case(1, &format!("{SLABS}[[interface]]\nwhere = \"wall\"\n{interface}\n"), FLUXES))
+    };
+    for (interface, key, expected) in [
+        ("flux = \"u_other - u\"", "interface[0].flux", "from"),
+        (
+            "from = \"left\"\nflux = \"u_other - u\"\nconductance = 1",
+            "interface[0].flux",
+            "leave one of them out",
+        ),
+        ("from = \"left\"\nflux = { v = \"1\" }", "interface[0].flux", "there is none of `u`"),
+        ("from = \"left\"\nflux = \"w - u\"", "interface[0]", "w"),
+        ("stiffness = { normal = 1, tangential = 1 }", "interface[0].stiffness", "has `conductance`"),
+    ] {
+        let (found, message) = of(interface);
+        assert!(found == key && message.contains(expected), "{interface}: {found}: {message}");
+    }
+    let elastic = "[equation]\nkind = \"elasticity\"\nyoung = 10\npoisson = 0\n[[boundary]]\nwhere = \"xmin\"\ndirichlet = 0\n";
+    let text = case(
+        1,
+        &format!("{elastic}[[interface]]\nwhere = \"wall\"\nstiffness = {{ normal = 1, tangential = -1 }}\n"),
+        "",
+    );
+    let (key, message) = refusal_on(&mesh, &text);
+    assert!(
+        key == "interface[0].stiffness.tangential" && message.contains("not negative"),
+        "{key}: {message}"
+    );
+}
+
+/// Both halves with nodes of their own; their sides at the wall have the tags `a` and `b`.
+fn apart(kind: CellKind) -> Mesh {
+    let mut mesh = halves(kind);
+    let pairs = mesh.tagged_inner_facets(|_| true);
+    mesh.split(&pairs).unwrap();
+    let d = mesh.dimension();
+    mesh.tag_names.retain(|_, name| name != "wall");
+    let (n, old) = (mesh.kind.facets()[0].len(), std::mem::take(&mut mesh.facets));
+    for (nodes, tag) in old.nodes.chunks_exact(n).zip(old.tags).filter(|(_, tag)| *tag != WALL) {
+        mesh.facets.nodes.extend(nodes);
+        mesh.facets.tags.push(tag);
+    }
+    for pair in pairs {
+        for side in pair {
+            let is_left = mesh.cell_tags[side.cell as usize] == 1;
+            let nodes: Vec<u32> = mesh.side(side).collect();
+            mesh.facets.nodes.extend(nodes);
+            mesh.facets.tags.push(if is_left { 11 } else { 12 });
+        }
+    }
+    mesh.tag_names.extend([((d - 1, 11), "a".into()), ((d - 1, 12), "b".into())]);
+    mesh
+}
+
+#[test]
+fn parts_that_touch_have_the_solution_of_a_mesh_that_is_cut() {
+    let functionals = "{ name = \"a\", kind = \"flux\", where = \"a\", from = \"left\" }, { name = \"b\", kind = \"flux\", where = \"b\", from = \"right\" }, \
+        { name = \"all\", kind = \"flux\", where = \"all\" }, { name = \"low\", kind = \"mean\", where = \"a\", from = \"left\" }, { name = \"high\", kind = \"mean\", where = \"b\", from = \"right\" }";
+    for kind in KINDS {
+        let mesh = apart(kind);
+        for degree in 1..=2 {
+            let equation = format!("{SLABS}[[interface]]\nsides = [\"a\", \"b\"]\nconductance = 0.5\n");
+            let found = solve_on(&mesh, &case(degree, &equation, functionals)).functionals;
+            let q = 1.0 / (1.0 + 1.0 / 7.0 + 2.0);
+            for (name, expected) in [("a", -q), ("b", q), ("all", 0.0), ("low", q), ("high", 3.0 * q)] {
+                is_close(found[name], expected, &format!("{kind:?}, {degree}, {name}"));
+            }
+        }
+    }
+}
+
+#[test]
+fn sides_that_do_not_match_are_refused_with_the_distance() {
+    let text = |sides: &str| case(1, &format!("{SLABS}[[interface]]\n{sides}\nconductance = 0.5\n"), "");
+    let mut mesh = apart(CellKind::Triangle);
+    let (key, message) = refusal_on(&mesh, &text("sides = [\"a\", \"a\"]"));
+    assert!(key == "interface[0].sides" && message.contains("the same facets"), "{key}: {message}");
+    let (key, message) = refusal_on(&mesh, &text("sides = [\"a\", \"b\"]\nwhere = \"a\""));
+    assert!(key == "interface[0]" && message.contains("`sides`"), "{key}: {message}");
+    let (key, message) = refusal_on(&mesh, &text("sides = [\"a\", \"b\"]\nfrom = \"left\""));
+    assert!(key == "interface[0].from" && message.contains("leave this out"), "{key}: {message}");
+    // A gap of 0.25.
+    for cell in (0..mesh.n_cells()).filter(|&cell| mesh.cell_tags[cell] == 2) {
+        let nodes = mesh.cell(cell).to_vec();
+        for node in nodes {
+            let x = &mut mesh.points[node as usize][0];
+            *x = if *x < 10.0 { *x + 10.25 } else { *x };
+        }
+    }
+    mesh.points.iter_mut().for_each(|point| point[0] -= if point[0] > 10.0 { 10.0 } else { 0.0 });
+    let (key, message) = refusal_on(&mesh, &text("sides = [\"a\", \"b\"]"));
+    assert!(key == "interface[0].sides" && message.contains("2.500e-1 away"), "{key}: {message}");
+}
+
+#[test]
+fn each_side_of_parts_that_touch_has_conditions_and_functionals_by_its_tag() {
+    let touch =
+        |conductance: &str| format!("[[interface]]\nsides = [\"a\", \"b\"]\nconductance = {conductance}\n");
+    let functionals = "{ name = \"a\", kind = \"flux\", where = \"a\" }, { name = \"b\", kind = \"flux\", where = \"b\" }, \
+        { name = \"low\", kind = \"mean\", where = \"a\" }, { name = \"high\", kind = \"mean\", where = \"b\" }, \
+        { name = \"area\", kind = \"integral\", formula = \"u*normal[0]\", where = \"b\" }";
+    for kind in KINDS {
+        let mut mesh = apart(kind);
+        let q = 1.0 / (1.0 + 1.0 / 7.0 + 2.0);
+        let found = solve_on(&mesh, &case(2, &format!("{SLABS}{}", touch("0.5")), functionals)).functionals;
+        for (name, expected) in [("a", q), ("b", -q), ("low", q), ("high", 3.0 * q), ("area", -3.0 * q)] {
+            is_close(found[name], expected, &format!("{kind:?}, {name}"));
+        }
+        // 3 divides between the resistance 1 of its half and 1 + 1 of contact and the other half.
+        let ends = "{ name = \"xmin\", kind = \"flux\", where = \"xmin\" }, { name = \"xmax\", kind = \"flux\", where = \"xmax\" }";
+        for (condition, flows) in [
+            ("where = \"a\"\nneumann = 3", [-2.0, -1.0]),
+            ("where = \"b\"\nneumann = 3", [-1.0, -2.0]),
+            ("where = \"b\"\nflux = \"-3*normal[0]\"", [-1.0, -2.0]),
+            ("where = \"b\"\ntotal = 3", [-1.0, -2.0]),
+        ] {
+            let equation = format!("[equation]\nsigma = 1\n{ENDS}{}[[boundary]]\n{condition}\n", touch("1"));
+            let found = solve_on(&mesh, &case(2, &equation, ends)).functionals;
+            is_close(found["xmin"], flows[0], condition);
+            is_close(found["xmax"], flows[1], condition);
+        }
+        // Both parts have the same tag of cells.
+        mesh.cell_tags.fill(1);
+        let ends = ENDS.replace("where = \"xmax\"\ndirichlet = 0", "where = \"xmax\"\ndirichlet = 1");
+        let functionals = "{ name = \"a\", kind = \"flux\", where = \"a\", from = \"left\" }, { name = \"b\", kind = \"flux\", where = \"b\", from = \"left\" }";
+        let found =
+            solve_on(&mesh, &case(1, &format!("{LAPLACE}{ends}{}", touch("0.5")), functionals)).functionals;
+        is_close(found["a"], -0.25, "a from its part");
+        is_close(found["b"], 0.25, "b from its part");
+    }
+}
+
+#[test]
+fn parts_that_an_interface_does_not_hold_are_refused() {
+    let mesh = halves(CellKind::Triangle);
+    let two = "[unknown]\nT = {}\nc = {}\n[equation]\nkind = \"form\"\nflux = { T = \"grad(T)\", c = \"grad(c)\" }\n\
+        [[boundary]]\nwhere = \"xmin\"\ndirichlet = { T = 0, c = 0 }\n[[boundary]]\nwhere = \"xmax\"\ndirichlet = { T = 1 }\n";
+    let held = format!("{LAPLACE}[[boundary]]\nwhere = \"xmin\"\ndirichlet = 3\n");
+    let own = |flux: &str| format!("[[interface]]\nwhere = \"wall\"\nfrom = \"left\"\nflux = \"{flux}\"\n");
+    let elastic = "[equation]\nkind = \"elasticity\"\nyoung = 10\npoisson = 0\n[[boundary]]\nwhere = \"xmin\"\ndirichlet = 0\n";
+    let stiffness = |tangential: &str| {
+        format!(
+            "{elastic}[[interface]]\nwhere = \"wall\"\nstiffness = {{ normal = 5e6, tangential = {tangential} }}\n"
+        )
+    };
+    for (equation, expected) in [
+        (format!("{two}{}", interface("{ T = 5, c = 0 }")), "a constant of c"),
+        (stiffness("0"), "translation along y"),
+        (format!("{held}{}", own("5*u")), "in the part of the mesh with"),
+        // Conserved, but without a value in both parts: the data need not balance.
+        (format!("{LAPLACE}{}", own("u_other - y*u")), "nothing determines u"),
+    ] {
+        let (key, message) = refusal_on(&mesh, &case(1, &equation, ""));
+        assert!(key == "boundary" && message.contains(expected), "{equation}: {key}: {message}");
+    }
+    let mut oblique = mesh.clone();
+    oblique.points.iter_mut().for_each(|[x, y, _]| (*x, *y) = (0.8 * *x - 0.6 * *y, 0.6 * *x + 0.8 * *y));
+    let (_, message) = refusal_on(&oblique, &case(1, &stiffness("0"), ""));
+    assert!(message.contains("free to move"), "{message}");
+    // The second one has no tangent at small u.
+    let root = held.replace("dirichlet = 3", "dirichlet = 200").replace("flux =", "initial = 200\nflux =");
+    for equation in [
+        format!("{two}{}", interface("{ T = 5, c = 1e-6 }")),
+        format!("{root}{}", own("sqrt(u_other - 100) - sqrt(u - 100)")),
+    ] {
+        solve_on(&mesh, &case(1, &equation, ""));
+    }
+    for mesh in [&mesh, &oblique] {
+        solve_on(mesh, &case(1, &stiffness("1"), "").replace("tolerance = 1e-13", "tolerance = 1e-8"));
+    }
+}
+
+#[test]
+fn a_stiffness_that_depends_on_the_normal_has_a_side() {
+    let mesh = halves(CellKind::Quadrilateral);
+    let equation = |from: &str| {
+        format!(
+            "[equation]\nkind = \"elasticity\"\nyoung = 10\npoisson = 0\n[[boundary]]\nwhere = \"xmin\"\ndirichlet = 0\n\
+             [[boundary]]\nwhere = \"xmax\"\ntraction = [3, 0]\n\
+             [[interface]]\nwhere = \"wall\"\n{from}stiffness = {{ normal = \"5 + normal[0]\", tangential = 2 }}\n"
+        )
+    };
+    let (key, message) = refusal_on(&mesh, &case(1, &equation(""), ""));
+    assert!(key == "interface[0]" && message.contains("`from = "), "{key}: {message}");
+    for (from, stiffness) in [("left", 6.0), ("right", 4.0)] {
+        let text = case(
+            1,
+            &equation(&format!("from = \"{from}\"\n")),
+            "{ name = \"end\", kind = \"mean\", where = \"xmax\" }",
+        );
+        is_close(solve_on(&mesh, &text).functionals["end[0]"], 0.6 + 3.0 / stiffness, from);
     }
 }

@@ -2,10 +2,12 @@
 
 mod axisymmetric;
 mod convection;
+mod divided;
 mod elasticity;
 mod exact;
 mod in_time;
 mod inside;
+mod integrals;
 mod interface;
 mod materials;
 mod modes;
@@ -14,6 +16,7 @@ mod page;
 mod published;
 mod radiation;
 mod ranks;
+mod recovered;
 mod refusals;
 mod route;
 mod scikit_fem;

@@ -27,7 +27,7 @@ fn nafems_t2() -> String {
 
 #[test]
 fn the_end_of_a_radiating_bar_has_the_temperature_of_nafems_t2() {
-    // NAFEMS, The Standard NAFEMS Benchmarks, TNSB rev. 3, 1990, test T2: 927.0 K at the end. Linear elements have the exact solution,
+    // [nafems1990], test T2: 927.0 K at the end. Linear elements have the exact solution,
     // with 55.6 (1000 - T)/0.1 = 0.98 s (T⁴ - 300⁴).
     let functionals = "{ name = \"end\", kind = \"value_at\", point = [0.1, 0.005] }, { name = \"out\", kind = \"flux\", where = \"xmax\" }, \
          { name = \"in\", kind = \"flux\", where = \"xmin\" }";
@@ -45,7 +45,7 @@ fn the_end_of_a_radiating_bar_has_the_temperature_of_nafems_t2() {
 
 #[test]
 fn a_bar_that_is_heated_in_waves_has_the_temperature_of_nafems_t3() {
-    // As above, test T3: 100 sin(πt/40) °C at one end, 0 °C at the other; 36.60 °C at 0.02 m from the first after 32 s.
+    // [nafems1990], test T3: 100 sin(πt/40) °C at one end, 0 °C at the other; 36.60 °C at 0.02 m from the first after 32 s.
     let functionals = "{ name = \"at\", kind = \"value_at\", point = [0.08, 0.005] }";
     let equation = "[equation]\nkind = \"diffusion\"\ncapacity = 3171600\ndiffusion = 35\n\
          [[boundary]]\nwhere = \"xmin\"\ndirichlet = 0\n[[boundary]]\nwhere = \"xmax\"\ndirichlet = \"100*sin(pi*t/40)\"\n\
@@ -53,6 +53,34 @@ fn a_bar_that_is_heated_in_waves_has_the_temperature_of_nafems_t3() {
     for (mesh, degree) in [(SQUARES, 2), (TRIANGLES, 2), (TRIANGLES, 3)] {
         let found = solve(&on(mesh, degree, equation, functionals)).functionals["at"];
         assert!((found - 36.60).abs() < 0.02, "{mesh}, {degree}: {found}");
+    }
+}
+
+#[test]
+fn a_bare_steam_pipe_loses_the_heat_of_the_textbook() {
+    // [incropera2007], example 1.2: a pipe 70 mm thick at 200 °C in a room at 25 °C loses 577 W by convection, with 15 W/(m²K), and 421 W by
+    // radiation, with the emissivity 0.8, for each metre of length. A wall of 5 mm of copper takes 0.06 K of it.
+    let equation = format!(
+        "axisymmetric = true\n[equation]\nsigma = 400\nconstants = {{ h = 15, eps = 0.8, s = {BOLTZMANN}, T_room = 298 }}\n\
+         [[boundary]]\nwhere = \"xmin\"\ndirichlet = 473\n\
+         [[boundary]]\nwhere = \"xmax\"\nflux = \"h*(T_room - u) + eps*s*(T_room^4 - u^4)\"\n"
+    );
+    let functionals =
+        "{ name = \"lost\", kind = \"flux\", where = \"xmax\" }, { name = \"outside\", kind = \"min\" }";
+    for (cell, degree) in [("triangle", 2), ("quadrilateral", 1)] {
+        let mesh = format!(
+            "kind = \"square\", cells = [4, 2], lower = [0.03, 0], upper = [0.035, 1], cell = \"{cell}\""
+        );
+        let text = on(&mesh, degree, &equation, functionals) + "nonlinear_tolerance = 1e-11\n";
+        let found = solve(&text).functionals;
+        assert!((found["lost"] + 577.0 + 421.0).abs() < 1.0, "{cell}: {found:?}");
+        let area = 2.0 * std::f64::consts::PI * 0.035;
+        let given = |u: f64| 15.0 * (u - 298.0) + 0.8 * BOLTZMANN * (u.powi(4) - 298f64.powi(4));
+        assert!((found["lost"] / (area * given(found["outside"])) + 1.0).abs() < 1e-6, "{cell}: {found:?}");
+        // The logarithm of the ratio of the radii is the resistance of the wall.
+        let through =
+            2.0 * std::f64::consts::PI * 400.0 * (473.0 - found["outside"]) / (35.0_f64 / 30.0).ln();
+        assert!((found["lost"] / through + 1.0).abs() < 1e-3, "{cell}: {found:?} {through}");
     }
 }
 

@@ -62,7 +62,7 @@ fn on(n_ranks: usize, text: &str) -> String {
 }
 
 /// Asserts that all functionals of two reports are equal up to the tolerance of the solves.
-fn agree(found: &Report, expected: &Report, text: &str) {
+pub(crate) fn agree(found: &Report, expected: &Report, text: &str) {
     assert_eq!(found.space.n_dofs, expected.space.n_dofs);
     assert!(!expected.functionals.is_empty());
     for (name, value) in &expected.functionals {
@@ -211,7 +211,7 @@ fn what_one_rank_refuses_or_warns_about_several_do_too() {
 }
 
 /// The case of one of several processes, each of which runs it.
-fn of_process(folder: &Path, text: &str, comm: &Comm) -> Result<Report, CaseError> {
+pub(crate) fn of_process(folder: &Path, text: &str, comm: &Comm) -> Result<Report, CaseError> {
     let mut case = Case::parse(&folder.join("case.toml"), text.into())?;
     case.file.output.directory = folder.join("out");
     case.file.solver.threads = 1;

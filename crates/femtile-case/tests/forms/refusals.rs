@@ -115,7 +115,7 @@ const BODIES: &[Bad] = &[
     ("[output]", "precision = \"f32\"\n[output]", "solver.precision", "use \"f64\""),
     ("[output]", "metric = \"stored\"\n[output]", "solver.metric", "without a matrix"),
     ("[output]", "nonlinear_iterations = 3\n[output]", "solver.nonlinear_iterations", "is linear"),
-    ("plot = false", "plot = false\nfields = [\"gradient\"]", "output.fields", "`von_mises` are written"),
+    ("plot = false", "plot = false\nfields = [\"flux\"]", "output.fields[0]", "take \"stress\""),
     ("plot = false", "plot = false\nvtu = \"pieces\"", "output.vtu", "one file"),
     (
         "plot = false",
@@ -212,7 +212,7 @@ const FLOWS: &[Bad] = &[
         "output.functionals[0].kind",
         "is not available",
     ),
-    ("plot = false", "plot = false\nfields = [\"error\"]", "output.fields", "not computed for forms"),
+    ("plot = false", "plot = false\nfields = [\"error\", \"strain\"]", "output.fields[1]", "elasticity"),
     (
         "kind = \"convection-diffusion\"\n",
         "",

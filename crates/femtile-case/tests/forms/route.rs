@@ -242,8 +242,7 @@ fn what_forms_lack_is_refused_with_the_key_that_makes_one() {
         steady.replace("sigma = 2", "kind = \"diffusion\"\n[time]\nmethod = \"bdf2\"\nend = 1\nsteps = 2");
     let of = "(with [[source]] the equation is solved as a form)";
     for (text, from, to, key, expected) in [
-        (&steady, "plot = false", "plot = false\nfields = [\"gradient\"]", "output.fields", of),
-        (&steady, "plot = false", "plot = false\nfields = [\"error\"]", "output.fields", of),
+        (&steady, "plot = false", "plot = false\nfields = [\"stress\"]", "output.fields[0]", "elasticity"),
         (&steady, "vtu = false", "vtu = \"pieces\"", "output.vtu", of),
         (&steady, "[solver]", "[solver]\npreconditioner = \"gmg\"", "solver.preconditioner", of),
         (&steady, "[solver]", "[solver]\noperator = \"matrix-free\"", "solver.operator", of),
@@ -304,7 +303,6 @@ fn what_forms_lack_is_refused_with_the_key_that_makes_one() {
             "boundary[1].traction",
             "belongs to `kind = \"elasticity\"`",
         ),
-        (&in_time, "[solver]", "[solver]\nranks = 2", "solver.ranks", "by one rank"),
         (&in_time, "steps = 2", "steps = 2\nmass = \"lumped\"", "time.mass", of),
         (
             &in_time,
@@ -331,7 +329,7 @@ fn what_forms_lack_is_refused_with_the_key_that_makes_one() {
         .replace(NOTHING, "")
         .replace(", cell = \"quadrilateral\"", "")
         .replace("[equation]", "[space]\ndegree = 2\n[equation]");
-    let (_, message) = refusal(&degree.replace("plot = false", "plot = false\nfields = [\"error\"]"));
+    let (_, message) = refusal(&degree.replace("vtu = false", "vtu = \"pieces\""));
     assert!(
         message.contains("(with `degree` 2 on triangle cells the equation is solved as a form)"),
         "{message}"
@@ -562,4 +560,22 @@ fn a_mesh_that_was_read_decides_for_verification_and_systems() {
             assert!(made.is_ok());
         }
     }
+}
+
+#[test]
+fn a_flux_through_facets_inside_makes_diffusion_in_time_a_form() {
+    let text = |method: &str| {
+        let equation = format!(
+            "[equation]\nkind = \"diffusion\"\ndiffusion = 2\ninitial = \"x\"\n\
+             [[boundary]]\nwhere = \"wall\"\nneumann = 3\n[time]\nmethod = \"{method}\"\nend = 0.1\nsteps = 4\n"
+        );
+        crate::inside::case(1, &equation, "{ name = \"wall\", kind = \"flux\", where = \"wall\" }")
+    };
+    let without_condition =
+        |method: &str| text(method).replace("[[boundary]]\nwhere = \"wall\"\nneumann = 3\n", "");
+    let mesh = halves(CellKind::Triangle);
+    is_close(solve_on(&mesh, &text("bdf2")).functionals["wall"], 3.0, "with a source");
+    is_close(solve_on(&mesh, &without_condition("bdf2")).functionals["wall"], 0.0, "without");
+    let (key, message) = refusal_on(&mesh, &without_condition("crank-nicolson"));
+    assert!(key.starts_with("output.functionals[0]"), "{key}: {message}");
 }

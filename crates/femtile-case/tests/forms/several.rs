@@ -213,11 +213,6 @@ fn mistakes_with_several_unknowns_are_named() {
             "T = { degree = 3 }",
             "unknown.u.degree: beside unknowns of degree 3 others have this degree or 1",
         ),
-        (
-            "device = \"cpu\"",
-            "device = \"cpu\"\nranks = 2",
-            "solver.ranks: unknowns of several degrees are computed by one rank",
-        ),
         ("T = {}", "T = { components = 15 }", "unknown: all together have at most 16 components"),
     ] {
         let changed = text.replace(from, to);

@@ -105,6 +105,37 @@ fn a_well_draws_the_water_down_as_thiem_says() {
 }
 
 #[test]
+fn a_well_in_an_aquifer_without_end_draws_it_down_in_time_as_theis_says() {
+    // 4πT/Q times the drawdown at the distance r is W(r²S/(4Tt)), the exponential integral E₁ [theis1935]. In the tables of
+    // hydrologists W(0.1) = 1.8229 and W(1) = 0.2194. A quarter of the aquifer has a quarter of the well in its corner.
+    let function = |u: f64| {
+        let terms = (1..20).scan(-1.0, |term, k| {
+            *term *= -u / f64::from(k);
+            Some(*term / f64::from(k))
+        });
+        terms.sum::<f64>() - u.ln() - 0.577_215_664_901_532_9
+    };
+    assert!((function(0.1) - 1.8229).abs() < 5e-5 && (function(1.0) - 0.2194).abs() < 5e-5);
+    let (transmissivity, storage, time) = (0.02, 1e-3, 0.125);
+    let equation = format!(
+        "[equation]\nkind = \"diffusion\"\ncapacity = {storage}\ndiffusion = {transmissivity}\n\
+         [[source]]\npoint = [0, 0]\ntotal = {}\n[time]\nmethod = \"bdf2\"\nend = {time}\nsteps = 50\n",
+        0.25 * 2.0 * TAU * transmissivity
+    );
+    // At a distance of 9 m nothing is felt yet.
+    let mesh = "kind = \"square\", cells = [36, 36], upper = [9, 9], cell = \"quadrilateral\"";
+    let far = [10_f64.sqrt() * 0.8, 10_f64.sqrt() * 0.6];
+    let functionals = format!(
+        "{{ name = \"near\", kind = \"value_at\", point = [1, 0] }}, {{ name = \"far\", kind = \"value_at\", point = {far:?} }}"
+    );
+    let found = solve(&on(mesh, 2, &equation, &functionals)).functionals;
+    for (name, r) in [("near", 1.0_f64), ("far", far[0].hypot(far[1]))] {
+        let expected = function(r * r * storage / (4.0 * transmissivity * time));
+        assert!((found[name] / expected - 1.0).abs() < 4e-4, "{name}: {} and {expected}", found[name]);
+    }
+}
+
+#[test]
 fn in_time_a_point_gives_its_total_in_each_unit_of_time() {
     let equation = format!(
         "{LAPLACE}capacity = 3\n[[source]]\npoint = [0.3, 0.6]\ntotal = 5\n[time]\nend = 2\nsteps = 4\n"

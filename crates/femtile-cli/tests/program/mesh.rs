@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::common::{Workplace, femtile, text};
+use crate::common::{Workplace, femtile, root, text};
 
 /// A tetrahedron of order 2 with a curved edge, in a set, and a surface.
 const ABAQUS: &str = "*NODE\n1,0,0,0\n2,2,0,0\n3,0,2,0\n4,0,0,2\n5,1,0.5,0\n6,1,1,0\n7,0,1,0\n8,0,0,1\n9,1,0,1\n10,0,1,1\n\
@@ -60,6 +60,29 @@ fn what_a_reader_left_out_is_told_by_convert_and_check() {
             "{said}"
         );
     }
+}
+
+#[test]
+fn commands_and_the_report_tell_what_was_divided() {
+    let place = Workplace::new("");
+    let file = root().join("examples/49-mixed-mesh/plate.msh");
+    std::fs::copy(file, place.path("plate.msh")).unwrap();
+    let note = "27 hexahedra, 54 prisms, 9 pyramids and 252 tetrahedra, divided into";
+    let line = format!("file      {note}");
+    let said = mesh(&place, &["info", "plate.msh"], 0);
+    assert!(
+        said.contains(&line) && said.contains("of kind tetrahedron") && !said.contains("warning"),
+        "{said}"
+    );
+    let found: Value = serde_json::from_str(&mesh(&place, &["info", "plate.msh", "--json"], 0)).unwrap();
+    assert!(found["division"].as_str().unwrap().starts_with(note), "{found}");
+    assert!(mesh(&place, &["check", "plate.msh"], 0).contains(&line));
+    assert!(mesh(&place, &["convert", "plate.msh", "plate.vtu"], 0).contains(&line));
+    let info = mesh(&place, &["info", "plate.vtu"], 0);
+    assert!(
+        !info.contains("file      ") && info.contains("field     cell_of_file, 1 numbers a cell"),
+        "{info}"
+    );
 }
 
 #[test]

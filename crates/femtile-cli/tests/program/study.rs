@@ -216,3 +216,93 @@ fn matrices_are_in_the_table() {
         }
     }
 }
+
+#[test]
+fn runs_at_a_time_share_the_threads_and_leave_the_same_table() {
+    let place = Workplace::new(CASE);
+    let vary = ["--vary", "boundary[0].where=all,nowhere", "--vary", "mesh.refine=0..3"];
+    let set = ["--set", "solver.threads=6"];
+    let rows = |more: &[&str]| {
+        let mut rows = table(&place, 1, &[&vary[..], &set, more].concat());
+        rows.iter_mut().for_each(|row| row["seconds"] = Value::Null);
+        rows
+    };
+    let one = rows(&["--out", "one"]);
+    let three = rows(&["--out", "three", "--jobs", "3"]);
+    assert_eq!(one.len(), 8);
+    assert_eq!(one, three);
+    assert!((three[3]["order of error"].as_f64().unwrap() - 2.0).abs() < 0.1);
+    // Each run has its share.
+    for (folder, threads) in [("one", "6 threads"), ("three", "2 threads")] {
+        let path = place.path(&format!("{folder}/{}/report.json", one[3]["folder"].as_str().unwrap()));
+        let report: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+        assert!(report["device"].as_str().unwrap().contains(threads), "{report}");
+    }
+    // The lines are in the order of the values, and complete runs are kept whatever the number at a time.
+    let output = study(&place, &[&vary[..], &set, &["--out", "three", "--jobs", "2"]].concat());
+    let said = text(&output.stdout);
+    let begins: Vec<usize> =
+        (0..4).map(|level| said.find(&format!(" all, {level}: converged")).unwrap()).collect();
+    assert!(begins.is_sorted(), "{said}");
+    assert_eq!(said.matches("(complete before)").count(), 4, "{said}");
+}
+
+#[test]
+fn runs_at_a_time_are_refused_on_a_gpu() {
+    let place = Workplace::new(CASE);
+    for (more, words) in [
+        (
+            ["--jobs", "2", "--set", "solver.device=cuda"],
+            "--jobs: runs at a time share the threads of the CPU",
+        ),
+        (["--jobs", "0", "--set", "solver.device=cpu"], "--jobs"),
+        (["--report", "-", "--set", "solver.device=cpu"], "--report needs the name of a file"),
+        (
+            ["--report", "no/study.html", "--set", "solver.device=cpu"],
+            "--report no/study.html: there is no folder `no`",
+        ),
+        (
+            ["--report", "out/study/study.csv", "--set", "solver.device=cpu"],
+            "the study writes its table or plot there",
+        ),
+        (["--report", "out/study/../study/study.svg", "--output", "out/study/../study"], "--report"),
+        (["--report", "a.html", "--json", "./a.html"], "--report and --json name the same file"),
+        (["--jobs", "2", "--vary", "solver.threads=1,2"], "`solver.threads` cannot be varied"),
+        (["--jobs", "2", "--vary", "solver.device=cpu,auto"], "`solver.device` cannot be varied"),
+    ] {
+        let output = study(&place, &[&["--vary", "mesh.refine=0,1"][..], &more].concat());
+        let said = text(&output.stderr).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains(words), "{more:?}: {said}");
+        assert!(!place.path("out").exists());
+    }
+}
+
+#[test]
+fn the_page_of_a_study_has_its_orders_plot_and_table() {
+    let place = Workplace::new(CASE);
+    let output = study(&place, &["--vary", "mesh.refine=0..2", "--report", "study.html"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let page = std::fs::read_to_string(place.path("study.html")).unwrap();
+    for part in [
+        "<p>3 runs</p>",
+        "<dt>order of error</dt><dd>1.9",
+        "src=\"data:image/svg+xml;base64,",
+        "<th scope=\"col\">mesh.refine</th>",
+        "<td>mesh.refine=2</td>",
+        "where = &quot;all&quot;",
+    ] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    // It may lie in the folder that the study makes, and has the values that replace those of the case.
+    let more = ["--set", "equation.lambda=2.5", "--output", "new", "--report", "new/study.html"];
+    let output = study(&place, &[&["--vary", "mesh.refine=0"][..], &more].concat());
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let page = std::fs::read_to_string(place.path("new/study.html")).unwrap();
+    assert!(page.contains("<dt>equation.lambda</dt><dd>2.5</dd>"), "{page}");
+    // Without orders there is no plot.
+    let output = study(&place, &["--vary", "equation.lambda=1,2", "--report", "study.html"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let page = std::fs::read_to_string(place.path("study.html")).unwrap();
+    assert!(page.contains("<td>equation.lambda=2</td>") && !page.contains("data:image/svg+xml"), "{page}");
+}

@@ -1,9 +1,10 @@
 //! Levels whose nodes have several rows, with several vectors as near-nullspace, against what they are defined to be.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-use femtile::amg::{AmgConfig, AmgKernels, AmgSolver, Grouping};
-use femtile::device::{Buffer, Reference, Scalar};
+use femtile::amg::{AmgConfig, AmgKernels, AmgSolver, CoarseSpace, Grouping};
+use femtile::device::{Buffer, Cpu, Reference, Scalar};
 use femtile::linalg::krylov::Stop;
 use femtile::linalg::sparse::csr::Csr;
 
@@ -86,6 +87,45 @@ impl Springs {
             }));
         }
         Self { dimension, rows, motions }
+    }
+
+    /// Linear interpolation from every other node along each axis, with held unknowns apart, and the rows of these nodes.
+    fn every_other_node(&self, side: usize) -> (Vec<Vec<(usize, f64)>>, Vec<u32>) {
+        let d = self.dimension;
+        let n_along = side.div_ceil(2);
+        let is_held = |row: usize| row < 2 * d || row == 3 * d;
+        let place = |node: usize, axis: usize| node / side.pow(axis as u32) % side;
+        let fine = |coarse: usize| -> usize {
+            (0..d).map(|axis| 2 * (coarse / n_along.pow(axis as u32) % n_along) * side.pow(axis as u32)).sum()
+        };
+        let n_coarse = n_along.pow(d as u32);
+        let of_row = |row: usize| {
+            let (node, component) = (row / d, row % d);
+            let mut entries = vec![(0, 1.0)];
+            for axis in 0..d {
+                let (at, step) = (place(node, axis), n_along.pow(axis as u32));
+                let last = at / 2 + 1 == n_along;
+                entries = entries
+                    .into_iter()
+                    .flat_map(|(coarse, value)| match at % 2 == 0 || last {
+                        true => vec![(coarse + at / 2 * step, value)],
+                        false => vec![
+                            (coarse + at / 2 * step, 0.5 * value),
+                            (coarse + (at / 2 + 1) * step, 0.5 * value),
+                        ],
+                    })
+                    .collect();
+            }
+            entries.sort_unstable_by_key(|(coarse, _)| *coarse);
+            let is_kept = |coarse: usize| {
+                let own = fine(coarse) * d + component;
+                own == row || !(is_held(own) || is_held(row))
+            };
+            let kept = entries.into_iter().filter(|(coarse, _)| is_kept(*coarse));
+            kept.map(|(coarse, value)| (coarse * d + component, value)).collect()
+        };
+        let rows = (0..n_coarse * d).map(|i| (fine(i / d) * d + i % d) as u32).collect();
+        ((0..self.rows.len()).map(of_row).collect(), rows)
     }
 
     /// Adds a triangle of springs in the plane, each node of which `ground` holds.
@@ -283,8 +323,8 @@ pub fn nodes_grouped_on_the_device_are_as_good_as_those_of_the_host<D: AmgDevice
     for (dimension, side) in [(2, 2 * scope.side), (3, scope.side / 2)] {
         let springs = Springs::new(dimension, side, 1e-6, &mut Random::new(9));
         assert!(makes_level::<f32, D>(device, &springs), "the device makes no level");
-        let expected = iterations(&Reference, &springs);
-        let found = iterations(device, &springs);
+        let expected = iterations(&Reference, &springs, None);
+        let found = iterations(device, &springs, None);
         println!("{} rows: {found:?} iterations, {expected:?} with groups of the host", springs.rows.len());
         assert!(
             found.iter().zip(&expected).all(|(found, expected)| *found <= expected + 2),
@@ -293,9 +333,81 @@ pub fn nodes_grouped_on_the_device_are_as_good_as_those_of_the_host<D: AmgDevice
     }
 }
 
+/// A level above one that is known, of nodes of several rows and of one, in both precisions: P transposed, the product, the largest
+/// eigenvalue and the diagonal. Solves take as many iterations as with levels of the host.
+pub fn levels_above_a_known_one_are_those_of_the_host<D: AmgDevice>(device: &D, scope: &Scope) {
+    for (dimension, side) in [(1, 8 * scope.side), (2, scope.side), (3, scope.side / 4 + 2)] {
+        let springs = Springs::new(dimension, side, 1e-3, &mut Random::new(17));
+        let (p, rows) = springs.every_other_node(side);
+        above_known::<f64, D>(device, &springs, &p, 1e-12);
+        above_known::<f32, D>(device, &springs, &p, 1e-5);
+        let prolongation = CsrArrays::<f64>::from_rows(rows.len(), p).on(&Cpu::new(1).unwrap());
+        let space = Some(Arc::new(CoarseSpace::new(&prolongation, rows.clone()).unwrap()));
+        let expected = iterations(&Reference, &springs, space.clone());
+        let found = iterations(device, &springs, space);
+        println!("{} rows: {found:?} iterations, {expected:?} by the host", springs.rows.len());
+        assert!(
+            found.iter().zip(&expected).all(|(found, expected)| *found <= expected + 2),
+            "{found:?}, {expected:?}"
+        );
+    }
+}
+
+fn above_known<H: Scalar, D: AmgKernels<H>>(
+    device: &D,
+    springs: &Springs,
+    p: &[Vec<(usize, f64)>],
+    tolerance: f64,
+) {
+    let block = springs.dimension;
+    let n_coarse = 1 + p.iter().flatten().map(|(column, _)| *column).max().unwrap();
+    let (a, on_device) =
+        (springs.arrays::<H>().on(device), CsrArrays::<H>::from_rows(n_coarse, p.to_vec()).on(device));
+    let made = device.amg_above_known(&a, &on_device, block).unwrap().expect("the device makes the level");
+    let (rows, r, coarse) = (Rows::of(&a), Rows::of(&made.r), Rows::of(&made.coarse));
+    let sum = |row: usize| rows.0[row].iter().map(|(_, value)| value.abs()).sum::<f64>();
+    let mut ratios: Vec<f64> = (0..a.n_rows()).map(|row| sum(row) / rows.diagonal(row)).collect();
+    ratios.sort_by(f64::total_cmp);
+    let middle = if block == 1 { 0.0 } else { ratios[ratios.len() / 2] };
+    let most = HARMLESS * made.largest.max(middle);
+    for (row, inverse) in made.inverse_diagonal.to_host().unwrap().iter().enumerate() {
+        let raised = rows.diagonal(row).max(sum(row) / most);
+        assert!((inverse.to_f64() * raised - 1.0).abs() < 10.0 * tolerance, "row {row}");
+    }
+    assert_eq!(r.0.len(), n_coarse);
+    let (mut transpose, mut product) = (vec![Vec::new(); n_coarse], vec![BTreeMap::new(); n_coarse]);
+    for (row, entries) in p.iter().enumerate() {
+        entries.iter().for_each(|&(column, value)| transpose[column].push((row, value)));
+        for (&(i, left), &(middle, value)) in
+            entries.iter().flat_map(|left| rows.0[row].iter().map(move |right| (left, right)))
+        {
+            for &(j, right) in &p[middle] {
+                *product[i].entry(j).or_insert(0.0) += left * value * right;
+            }
+        }
+    }
+    let largest =
+        product.iter().flat_map(BTreeMap::values).fold(0.0_f64, |most, value| most.max(value.abs()));
+    for i in 0..n_coarse {
+        assert_eq!(r.0[i].len(), transpose[i].len(), "column {i}");
+        for (found, expected) in r.0[i].iter().zip(&transpose[i]) {
+            assert!(found.0 == expected.0 && (found.1 - expected.1).abs() < tolerance, "column {i}");
+        }
+        let found: Vec<usize> = coarse.0[i].iter().map(|(column, _)| *column).collect();
+        assert_eq!(found, product[i].keys().copied().collect::<Vec<_>>(), "row {i}");
+        for (&j, expected) in &product[i] {
+            assert!((coarse.entry(i, j) - expected).abs() < 10.0 * tolerance * largest, "entry {i}, {j}");
+        }
+    }
+}
+
 /// Of a solve, and of one with the double of the values.
-fn iterations<D: AmgDevice>(device: &D, springs: &Springs) -> [usize; 2] {
-    let config = AmgConfig { coarse_rows: 50, ..AmgConfig::displacements(springs.dimension) };
+fn iterations<D: AmgDevice>(
+    device: &D,
+    springs: &Springs,
+    coarse_space: Option<Arc<CoarseSpace>>,
+) -> [usize; 2] {
+    let config = AmgConfig { coarse_rows: 50, coarse_space, ..AmgConfig::displacements(springs.dimension) };
     let arrays = springs.arrays::<f64>();
     let doubled =
         CsrArrays { values: arrays.values.iter().map(|value| 2.0 * value).collect(), ..arrays.clone() };

@@ -254,7 +254,8 @@ macro_rules! multigrid_levels {
             amg_levels: levels_are_what_they_are_defined_to_be, hierarchies_made_on_the_device_precondition,
                 groups_of_a_graph_outlive_a_refill, patched_levels_are_what_they_are_defined_to_be;
             amg_nodes: levels_of_nodes_are_what_they_are_defined_to_be, badly_scaled_nodes_are_found,
-                nodes_grouped_on_the_device_are_as_good_as_those_of_the_host;
+                nodes_grouped_on_the_device_are_as_good_as_those_of_the_host,
+                levels_above_a_known_one_are_those_of_the_host;
             amg_partitions: double_partitions_are_those_of_the_reference;
             amg_quality: groups_made_on_the_device_are_as_good_as_those_of_the_host,
                 groups_follow_hidden_directions;

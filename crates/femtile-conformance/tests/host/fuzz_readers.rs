@@ -9,6 +9,7 @@ use femtile::linalg::sparse::matrix_market::{self, ReadConfig, Symmetry, WriteCo
 use femtile::linalg::sparse::{Csr, Triplets};
 use femtile_conformance::allocation::{CountingAllocator, peak_of};
 use femtile_conformance::mesh_files::{self, MeshFiles};
+use femtile_conformance::mixed_files::MixedMesh;
 use femtile_conformance::quadratic_files;
 use femtile_mesh::generate::{BoxConfig, BoxSplit, DeformConfig, box_mesh, deform};
 use femtile_mesh::{Mesh, io};
@@ -202,12 +203,14 @@ fn no_mutation_makes_a_reader_panic_hang_or_swell() {
     let mut seeds = mesh_files::all(&cube(1));
     seeds.extend(mesh_files::products());
     seeds.extend(quadratic_files::all(&cube(1), 0.01));
+    seeds.extend(MixedMesh::cube(1, 1).files());
     seeds.extend(vtu_files());
     seeds.push(curved_vtu());
-    let mut runner = TestRunner::new(Config { cases: 400, failure_persistence: None, ..Config::default() });
+    let config = Config { cases: 400, failure_persistence: None, ..Config::default() };
     let changes = prop::collection::vec((mutations(), 0..3usize), 1..4);
     for seed in &seeds {
-        let run = runner.run(&changes, |changes| {
+        // A runner counts the cases of all its runs.
+        let run = TestRunner::new(config.clone()).run(&changes, |changes| {
             let mut files = seed.clone();
             let n_files = files.files.len();
             for (mutation, file) in &changes {
@@ -269,10 +272,10 @@ fn check_matrix(file: &[u8]) {
 
 #[test]
 fn no_mutation_of_a_matrix_makes_its_reader_panic_hang_or_swell() {
-    let mut runner = TestRunner::new(Config { cases: 400, failure_persistence: None, ..Config::default() });
+    let config = Config { cases: 400, failure_persistence: None, ..Config::default() };
     for seed in matrix_files() {
         check_matrix(&seed);
-        let run = runner.run(&prop::collection::vec(mutations(), 1..4), |changes| {
+        let run = TestRunner::new(config.clone()).run(&prop::collection::vec(mutations(), 1..4), |changes| {
             let mut file = seed.clone();
             changes.iter().for_each(|mutation| mutate(&mut file, mutation));
             check_matrix(&file);
@@ -284,7 +287,7 @@ fn no_mutation_of_a_matrix_makes_its_reader_panic_hang_or_swell() {
 
 #[test]
 fn a_reader_holds_at_most_sixteen_times_its_file() {
-    for files in mesh_files::all(&cube(24)) {
+    for files in mesh_files::all(&cube(24)).into_iter().chain(MixedMesh::cube(24, 3).files()) {
         let n_bytes: usize = files.files.iter().map(Vec::len).sum();
         assert!(n_bytes > 2 << 20 || !files.name.contains("text"), "{}: only {n_bytes} bytes", files.name);
         let (result, peak) = peak_of(|| (files.parse)(&files.files));
@@ -327,6 +330,50 @@ fn pieces_with_numbers_of_one_byte_hold_at_most_twenty_four_times_their_file() {
         assert_eq!(mesh.node_fields["u"].values.len(), 3 * n_pieces * n_components);
         eprintln!("{n_pieces} pieces: {:.1} bytes a byte of the file", peak as f64 / file.len() as f64);
         assert!(peak <= (1 << 20) + 24 * file.len(), "{peak} bytes for {}", file.len());
+    }
+}
+
+#[test]
+fn divided_cells_with_numbers_of_one_byte_hold_at_most_sixty_four_times_their_file() {
+    // A few cells with long arrays, and many cells, all between the same points, with none.
+    for (n_cells, n_components) in [(2, 1 << 19), (1 << 17, 0), (1 << 15, 8)] {
+        let array = |name: &str, n: usize, n_components: usize, offset: usize| {
+            let text = format!(
+                "<DataArray type=\"UInt8\" Name=\"{name}\" NumberOfComponents=\"{n_components}\" format=\"appended\" \
+                 offset=\"{offset}\"/>"
+            );
+            (text, offset + 8 + n * n_components)
+        };
+        let [begin, n_nodes] = [0, 8 * (n_cells - 1) + 4];
+        let (connectivity, begin) = array("connectivity", n_nodes, 1, begin);
+        let (types, begin) = array("types", n_cells, 1, begin);
+        let (field, ends_at) = array("u", n_cells, n_components, begin);
+        let field = if n_components > 0 { field } else { String::new() };
+        let ends_at = if n_components > 0 { ends_at } else { begin };
+        let text = format!(
+            "<VTKFile type=\"UnstructuredGrid\" header_type=\"UInt64\"><UnstructuredGrid><Piece NumberOfPoints=\"8\" \
+             NumberOfCells=\"{n_cells}\"><CellData>{field}</CellData><Points><DataArray type=\"Float32\" \
+             NumberOfComponents=\"3\">0 0 0 1 0 0 1 1 0 0 1 0 0 0 1 1 0 1 1 1 1 0 1 1</DataArray></Points><Cells>{connectivity}\
+             {types}<DataArray type=\"UInt32\" Name=\"offsets\" format=\"appended\" offset=\"{ends_at}\"/></Cells></Piece>\n\
+             </UnstructuredGrid><AppendedData encoding=\"raw\">_"
+        );
+        let mut file = text.into_bytes();
+        let mut append = |bytes: &[u8]| {
+            file.extend((bytes.len() as u64).to_le_bytes());
+            file.extend(bytes);
+        };
+        append(&(0..n_nodes).map(|node| (node % 8) as u8).collect::<Vec<_>>());
+        append(&(0..n_cells).map(|cell| if cell + 1 < n_cells { 12 } else { 10 }).collect::<Vec<_>>());
+        if n_components > 0 {
+            append(&vec![3; n_cells * n_components]);
+        }
+        let ends = (1..=n_cells).map(|cell| (8 * cell).min(n_nodes) as u32);
+        append(&ends.flat_map(u32::to_le_bytes).collect::<Vec<_>>());
+        let (mesh, peak) = peak_of(|| io::vtu::parse(Path::new("a.vtu"), &file).unwrap());
+        assert!(mesh.n_cells() >= 5 * (n_cells - 1) + 1);
+        assert!(n_components == 0 || mesh.cell_fields["u"].values.len() == mesh.n_cells() * n_components);
+        eprintln!("{n_cells} cells: {:.1} bytes a byte of the file", peak as f64 / file.len() as f64);
+        assert!(peak <= (1 << 20) + 64 * file.len(), "{peak} bytes for {}", file.len());
     }
 }
 

@@ -9,6 +9,7 @@ mod fuzz_readers;
 mod fuzz_structure;
 mod ionic;
 mod meshio;
+mod mixed;
 mod multigrid;
 mod paraview;
 mod readers;

@@ -1,5 +1,5 @@
-//! The VTU files of our writer, read by VTK: points, cells, tags, fields, for every kind of cell; polynomials on simplices of
-//! higher order.
+//! The VTU and VTKHDF files of our writers, read by VTK: points, cells, tags, fields, for every kind of cell; polynomials on
+//! simplices of higher order.
 
 use std::path::Path;
 use std::process::Command;
@@ -11,6 +11,7 @@ use femtile::mesh::io::vtu::{
 };
 use femtile::mesh::partition::Partitioner;
 use femtile::mesh::{CellKind, Field, Mesh};
+use femtile_case::{Case, Silent};
 use serde_json::json;
 
 fn meshes() -> Vec<Mesh> {
@@ -148,5 +149,44 @@ fn vtk_reads_every_kind_of_cell_compressed_or_not() {
             });
             check(&pieces, promise, &format!("pieces of {}, {compression:?}", mesh.kind));
         }
+    }
+}
+
+#[test]
+fn vtk_finds_in_one_file_what_it_finds_in_the_vtu_files_of_a_run() {
+    let Some(check) = checker() else { return };
+    let square = |cell: &str| format!("kind = \"square\", cells = [4, 3], cell = \"{cell}\"");
+    let cube = |cell: &str| format!("kind = \"box\", cells = [2, 1, 3], cell = \"{cell}\"");
+    let steady = "source = \"x\"";
+    let heat = "kind = \"diffusion\"\nsource = \"x + t\"\n[time]\nmethod = \"bdf2\"\nend = 0.4\nsteps = 8\n\
+                frames = { every = 0.1 }";
+    let form = "kind = \"form\"\nflux = \"grad(u)\"\nsource = \"x\"\n[unknown]\nu = {}";
+    for (mesh, degree, equation, n_frames) in [
+        (square("triangle"), 1, steady, 0),
+        (square("quadrilateral"), 3, steady, 0),
+        (cube("hexahedron"), 2, steady, 0),
+        (cube("tetrahedron"), 2, form, 0),
+        (cube("tetrahedron"), 1, heat, 5),
+        (square("quadrilateral"), 2, heat, 5),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        // Vectors at points and numbers of cells, where they are offered.
+        let fields = if equation == steady { "fields = [\"gradient\", \"error\"]\n" } else { "" };
+        let text = format!(
+            "[mesh]\ngenerate = {{ {mesh} }}\n[[region]]\nname = \"left\"\nwhere = \"x < 0.5\"\n\
+             [space]\ndegree = {degree}\n[equation]\n{equation}\n[[boundary]]\nwhere = \"xmin\"\ndirichlet = \"y\"\n\
+             [output]\nvtkhdf = true\n{fields}"
+        );
+        let mut case = Case::parse(&folder.path().join("case.toml"), text).unwrap();
+        case.file.output.directory = folder.path().join("out");
+        femtile_case::run(&case, &mut Silent).unwrap();
+        let out = |name: &str| case.file.output.directory.join(name);
+        let mut frames: Vec<_> = (0..n_frames)
+            .map(|i| json!({ "time": f64::from(i) * 0.1, "file": out(&format!("frames/u_{i:04}.vtu")) }))
+            .collect();
+        if frames.is_empty() {
+            frames.push(json!({ "time": null, "file": out("solution.vtu") }));
+        }
+        check(&out("solution.vtkhdf"), json!({ "frames": frames }), &format!("{mesh}, degree {degree}"));
     }
 }

@@ -155,7 +155,7 @@ fn errors_name_the_line_and_what_is_wrong() {
         (MEDIT.replace("Tetrahedra", "TetrahedraP3"), "line 9: `TetrahedraP3` is not supported"),
         (MEDIT[..40].to_owned(), "a.mesh: the file has no `Vertices`"),
         (VTK.replace("4 0 1 2 3", "4 0 1 2 4"), "cell 0 uses point 4, but there are 4 points"),
-        (VTK.replace("1\n10\n", "1\n26\n"), "VTK cell type 26 (quadratic wedge) is not supported"),
+        (VTK.replace("1\n10\n", "1\n37\n"), "VTK cell type 37 (triquadratic pyramid) is not supported"),
         (VTK.replace("1\n10\n", "1\n24\n"), "cell 0 is a tetrahedron with 4 nodes"),
         (VTK.replace("CELLS 1 5", "CELLS 1 500"), "line 10: 500 nodes of cells are announced"),
         (VTK.replace("CELL_TYPES 1", "CELL_TYPES 2"), "line 12: types of 2 cells, but there are 1"),

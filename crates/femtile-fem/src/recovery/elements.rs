@@ -1,22 +1,22 @@
 //! The elements of a function whose gradient is recovered.
 
+use std::borrow::Cow;
+
 use femtile_device::parallel;
 use femtile_space::{Element, Space};
 
 use super::limit::CellVectors;
 use crate::FemError;
 use crate::evaluation::{Evaluation, Rule, Wanted};
-use crate::forms::Form;
-use crate::functionals::{check_length, degree_for};
+use crate::functionals::check_length;
 use crate::incidence::Incidence;
-use crate::tensor::SOURCE_RULE;
 
 /// A function of a space with its nodes and its gradient, 24 bytes per degree of freedom and 40 per cell. Cells are named by their
 /// positions in the order of visits.
 #[derive(Debug)]
 pub(super) struct Elements<'a> {
     pub space: Space<'a>,
-    pub u: &'a [f64],
+    pub u: Cow<'a, [f64]>,
     /// Points where gradients are compared.
     pub rule: Rule,
     /// Linear or multilinear functions of the corners at the nodes of a cell: `[n][corners]`.
@@ -30,12 +30,11 @@ pub(super) struct Elements<'a> {
 }
 
 impl<'a> Elements<'a> {
-    /// Prepares the function with degrees of freedom `u: [n_dofs]`.
-    pub fn new(space: Space<'a>, form: &Form<'_>, u: &'a [f64]) -> Result<Self, FemError> {
-        check_length(u, space.n_dofs())?;
+    /// Prepares the function with degrees of freedom `u: [n_dofs]`, and points where gradients are compared.
+    pub fn new(space: Space<'a>, rule: Rule, u: Cow<'a, [f64]>) -> Result<Self, FemError> {
+        check_length(&u, space.n_dofs())?;
         let (element, kind) = (space.element(), space.mesh().kind);
         let (degree, d) = (element.degree(), element.dimension());
-        let rule = Rule { tensor: SOURCE_RULE, simplex: degree_for(&space, &[form.sigma], 2 * degree) };
         let on_axes = Element::new(kind, 1)?.tabulate(element.nodes()).values;
         let weights = on_axes.into_iter().map(|weight| if weight.abs() > ROUNDING { weight } else { 0.0 });
         let mut elements = Self {
@@ -49,7 +48,7 @@ impl<'a> Elements<'a> {
         };
         // Constant gradients need one point.
         let rule = if elements.space.is_linear() { Rule { simplex: 0, ..rule } } else { rule };
-        let wanted = Wanted { u, gradients: true, ..Wanted::default() };
+        let wanted = Wanted { u: &elements.u, gradients: true, ..Wanted::default() };
         let gradients = Evaluation::new(&elements.space, rule).blocks(None, wanted, |samples| {
             Ok(CellVectors::of_cells(&samples.gradients, &samples.weights, samples.positions.len()))
         })?;

@@ -69,12 +69,12 @@ impl Polynomial {
         Some(fit)
     }
 
-    /// Returns the linear polynomial with a gradient, and the value 0 at the origin.
-    pub fn linear(dimension: usize, gradient: [f64; 3]) -> Self {
+    /// Returns the linear polynomial of three coordinates with a gradient, and the value 0 at the origin.
+    pub fn linear(gradient: [f64; 3]) -> Self {
         let frame = std::array::from_fn(|a| std::array::from_fn(|b| f64::from(u8::from(a == b))));
         // The term of the last axis comes first.
-        let coefficients = std::iter::once(0.0).chain(gradient[..dimension].iter().rev().copied()).collect();
-        Self { dimension, degree: 1, centre: [0.0; 3], frame, coefficients }
+        let coefficients = std::iter::once(0.0).chain(gradient.into_iter().rev()).collect();
+        Self { dimension: 3, degree: 1, centre: [0.0; 3], frame, coefficients }
     }
 
     /// Returns the total degree.
@@ -270,8 +270,8 @@ mod tests {
 
     #[test]
     fn linear_polynomials_have_their_gradient() {
-        assert_eq!(Polynomial::linear(2, [2.0, -3.0, 0.0]).gradient([4.0, 5.0, 0.0]), [2.0, -3.0, 0.0]);
-        assert_eq!(Polynomial::linear(3, [2.0, -3.0, 7.0]).gradient([4.0, 5.0, 6.0]), [2.0, -3.0, 7.0]);
+        assert_eq!(Polynomial::linear([2.0, -3.0, 0.0]).gradient([4.0, 5.0, 0.0]), [2.0, -3.0, 0.0]);
+        assert_eq!(Polynomial::linear([2.0, -3.0, 7.0]).gradient([4.0, 5.0, 6.0]), [2.0, -3.0, 7.0]);
     }
 
     #[test]

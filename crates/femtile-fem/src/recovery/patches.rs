@@ -2,10 +2,11 @@
 
 use super::IsInterrupted;
 use super::elements::Elements;
-use super::fit::Polynomial;
 use super::limit::CellVectors;
-use super::regions::Regions;
+use super::regions::{Regions, normal};
+use super::sheet::Fitted;
 use crate::FemError;
+use crate::evaluation::dot;
 use crate::incidence::Incidence;
 use femtile_device::parallel;
 
@@ -18,7 +19,7 @@ pub(super) enum Fit {
     /// Of elements of degree 1, whose only node with it is the vertex: the gradient there, and the degree of the polynomial.
     AtVertex([f64; 3], u8),
     /// Of elements of higher degree.
-    Polynomial(Box<Polynomial>),
+    Polynomial(Box<Fitted>),
 }
 
 impl Fit {
@@ -127,13 +128,26 @@ impl Patch<'_> {
                 weighted.into_iter().map(|dof| elements.point(dof)).collect()
             }
         };
-        let is_allowed = |q: &Polynomial| places.iter().all(|&place| own.allows(q.gradient(place)));
-        let mean = || Polynomial::linear(element.dimension(), own.mean());
-        let found = self.polynomials(vertex, region, cells).find(is_allowed).unwrap_or_else(mean);
+        let normal = self.normal(&cells);
+        let is_allowed = |q: &Fitted| places.iter().all(|&place| own.allows(q.gradient(place)));
+        let mean = || Fitted::linear(own.mean());
+        let found = self.polynomials(vertex, region, (cells, normal)).find(is_allowed).unwrap_or_else(mean);
         match element.degree() {
             1 => Fit::AtVertex(found.gradient(self.vertex_point(vertex)), found.degree() as u8),
             _ => Fit::Polynomial(Box::new(found)),
         }
+    }
+
+    /// Returns the mean normal of cells of a surface in space, by their first corners; none elsewhere.
+    fn normal(&self, cells: &[u32]) -> Option<[f64; 3]> {
+        let space = &self.elements.space;
+        let mut sum = space.mesh().is_surface.then_some([0.0; 3])?;
+        for &cell in cells {
+            let own = normal(space.mesh(), space.corners(cell as usize));
+            let sign = if dot(own, sum) < 0.0 { -1.0 } else { 1.0 };
+            (0..3).for_each(|a| sum[a] += sign * own[a]);
+        }
+        Some(sum)
     }
 
     fn vertex_point(&self, vertex: u32) -> [f64; 3] {
@@ -147,8 +161,13 @@ impl Patch<'_> {
     }
 
     /// Fits polynomials of degrees from that of the elements plus one down to one to the cells of a region around a vertex, each
-    /// to one ring of cells and more.
-    fn polynomials(&self, vertex: u32, region: u32, mut cells: Vec<u32>) -> impl Iterator<Item = Polynomial> {
+    /// to one ring of cells and more. A surface in space has a normal there.
+    fn polynomials(
+        &self,
+        vertex: u32,
+        region: u32,
+        (mut cells, normal): (Vec<u32>, Option<[f64; 3]>),
+    ) -> impl Iterator<Item = Fitted> {
         let mut rings = vec![self.samples(&cells)];
         let element = self.elements.space.element();
         let degrees = (1..=element.degree() + 1).rev();
@@ -162,7 +181,11 @@ impl Patch<'_> {
                 }
                 let (points, values) = &rings[ring];
                 let place = self.vertex_point(vertex);
-                Polynomial::fit((element.dimension(), degree), points, values, place)
+                let size = (element.dimension(), degree);
+                match normal {
+                    None => Fitted::flat(size, points, values, place),
+                    Some(normal) => Fitted::on_surface(size, points, values, (place, normal)),
+                }
             },
         )
     }

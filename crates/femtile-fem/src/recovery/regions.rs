@@ -1,10 +1,12 @@
-//! Regions of a mesh in which the conductivity is smooth.
+//! Regions of a mesh in which the coefficients, and of a surface in space its normals, are smooth.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 
 use femtile_mesh::Mesh;
 use femtile_space::Space;
 
+use crate::evaluation::dot;
 use crate::forms::Coefficient;
 
 /// Most distinct values of a cell field for which each value is a region; a field with more is taken to be smooth.
@@ -14,22 +16,63 @@ const MAX_VALUES: usize = 64;
 ///
 /// Tags with different coefficients are different regions, and so are cells with different values of a cell field with
 /// few values. Formulas are taken to be smooth within their region.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Regions(Option<Vec<u32>>);
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Regions(Option<Vec<u32>>);
 
 /// The coefficient of a tag and the bits of a cell's field value.
 type Key = (usize, Vec<u64>);
 
 impl Regions {
     /// Finds the regions of a coefficient.
-    pub fn new(space: &Space<'_>, sigma: &Coefficient) -> Self {
+    pub(super) fn new(space: &Space<'_>, sigma: &Coefficient) -> Self {
         if !matches!(sigma, Coefficient::ByTag(_) | Coefficient::CellField(_)) {
             return Self(None);
         }
-        let mesh = space.mesh();
-        let found = numbered(mesh, sigma, true).or_else(|| numbered(mesh, sigma, false));
+        let tags = &space.mesh().cell_tags;
+        Self::by_key(space, |cell, with_fields| {
+            key(sigma, cell, tags.get(cell).copied().unwrap_or(0), with_fields)
+        })
+    }
+
+    /// Takes cells with the same key together: of a cell of the mesh, and of whether the key has the values of cell fields, which are
+    /// left out if there are too many of them.
+    pub fn by_key<K: Eq + Hash>(space: &Space<'_>, key: impl Fn(usize, bool) -> K) -> Self {
+        let n = space.n_cells();
+        let found = numbered(n, |cell| key(cell, true), MAX_VALUES)
+            .or_else(|| numbered(n, |cell| key(cell, false), usize::MAX));
         let found = found.filter(|regions| regions.iter().any(|&region| region != 0));
-        Self(found.map(|regions| (0..regions.len()).map(|position| regions[space.cell(position)]).collect()))
+        Self(found.map(|regions| (0..n).map(|position| regions[space.cell(position)]).collect()))
+    }
+
+    /// Ends the regions of a surface in space at its folds, and where more than two cells meet.
+    ///
+    /// # Cost
+    /// Sorts the edges of all cells, 16 bytes each.
+    pub(super) fn at_folds(self, space: &Space<'_>) -> Self {
+        let mesh = space.mesh();
+        let mut edges = Vec::new();
+        let normals: Vec<[f64; 3]> = (0..space.n_cells())
+            .map(|position| {
+                let nodes = mesh.cell(space.cell(position));
+                for edge in mesh.kind.facets() {
+                    let (a, b) = (nodes[edge[0]], nodes[edge[edge.len() - 1]]);
+                    edges.push(([a.min(b), a.max(b)], position as u32, a < b));
+                }
+                normal(mesh, nodes)
+            })
+            .collect();
+        edges.sort_unstable();
+        let mut sheets = Sheets((0..space.n_cells() as u32).collect());
+        for around in edges.chunk_by(|(edge, ..), (other, ..)| edge == other) {
+            let [(_, first, is_along), (_, second, other_is_along)] = *around else { continue };
+            let [n, m] = [first, second].map(|cell| normals[cell as usize]);
+            // Cells of one orientation pass along a common edge in opposite directions.
+            let along = if is_along == other_is_along { -dot(n, m) } else { dot(n, m) };
+            if self.of(first) == self.of(second) && along >= SMOOTH * (dot(n, n) * dot(m, m)).sqrt() {
+                sheets.join(first, second);
+            }
+        }
+        Self(Some((0..space.n_cells() as u32).map(|cell| sheets.root(cell)).collect()))
     }
 
     /// Returns the region of the cell at a position.
@@ -39,15 +82,42 @@ impl Regions {
     }
 }
 
-/// Numbers the regions by cell, with or without the values of cell fields; none if there are too many.
-fn numbered(mesh: &Mesh, sigma: &Coefficient, with_fields: bool) -> Option<Vec<u32>> {
-    let mut numbers: HashMap<Key, u32> = HashMap::new();
-    let mut regions = Vec::with_capacity(mesh.n_cells());
-    for cell in 0..mesh.n_cells() {
-        let tag = mesh.cell_tags.get(cell).copied().unwrap_or(0);
+/// The least cosine of the angle between the normals of two cells of a smooth surface.
+const SMOOTH: f64 = 0.7;
+
+/// Disjoint sets of cells, each with a cell of the same set, which comes no later.
+struct Sheets(Vec<u32>);
+
+impl Sheets {
+    fn root(&mut self, mut cell: u32) -> u32 {
+        while self.0[cell as usize] != cell {
+            self.0[cell as usize] = self.0[self.0[cell as usize] as usize];
+            cell = self.0[cell as usize];
+        }
+        cell
+    }
+
+    fn join(&mut self, first: u32, second: u32) {
+        let (first, second) = (self.root(first), self.root(second));
+        self.0[first.max(second) as usize] = first.min(second);
+    }
+}
+
+/// Returns a normal of a cell of a surface by its first three corners, as long as their parallelogram is large.
+pub(super) fn normal(mesh: &Mesh, corners: &[u32]) -> [f64; 3] {
+    let [origin, a, b] = [0, 1, 2].map(|i| mesh.points[corners[i] as usize]);
+    let [a, b]: [[f64; 3]; 2] = [a, b].map(|end| std::array::from_fn(|i| end[i] - origin[i]));
+    [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
+}
+
+/// Numbers the regions by cell; none if there are more than `most`.
+fn numbered<K: Eq + Hash>(n_cells: usize, key: impl Fn(usize) -> K, most: usize) -> Option<Vec<u32>> {
+    let mut numbers: HashMap<K, u32> = HashMap::new();
+    let mut regions = Vec::with_capacity(n_cells);
+    for cell in 0..n_cells {
         let next = numbers.len() as u32;
-        regions.push(*numbers.entry(key(sigma, cell, tag, with_fields)).or_insert(next));
-        if with_fields && numbers.len() > MAX_VALUES {
+        regions.push(*numbers.entry(key(cell)).or_insert(next));
+        if numbers.len() > most {
             return None;
         }
     }

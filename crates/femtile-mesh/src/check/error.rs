@@ -1,5 +1,5 @@
 use super::Finding;
-use crate::MeshError;
+use crate::{Mesh, MeshError};
 
 /// The most cells that a message lists.
 const MAX_LISTED: usize = 8;
@@ -129,6 +129,14 @@ pub enum CheckError {
         /// Its longest edge.
         longest_edge: f64,
     },
+    /// A fault of cells that are parts of cells of the file, which the reader divided into simplices.
+    #[error("{fault} ({})", parts.join("; "))]
+    OfParts {
+        /// The fault.
+        fault: Box<CheckError>,
+        /// Sentences that name the cells of the file.
+        parts: Vec<String>,
+    },
     /// The caller interrupted the check.
     #[error("the mesh check was interrupted")]
     Interrupted,
@@ -145,9 +153,28 @@ impl CheckError {
         self
     }
 
+    /// Names the cells of the file that its cells are parts of, if the reader divided them.
+    pub(super) fn of_file(self, mesh: &Mesh) -> Self {
+        let cells: Vec<usize> = match &self {
+            Self::RepeatedNode { cell, .. }
+            | Self::Degenerate { cell, .. }
+            | Self::Folded { cell, .. }
+            | Self::Gaps { cell, .. } => vec![*cell],
+            Self::DuplicateCells { first, second, .. }
+            | Self::FoldedCells { first, second, .. }
+            | Self::OverlappingFacets { first, second, .. } => vec![*first, *second],
+            Self::SharedFacet { cells, .. } => cells.iter().take(MAX_LISTED).copied().collect(),
+            _ => Vec::new(),
+        };
+        let of_cell = |cell: usize| Some(format!("cell {cell} is a part of {}", mesh.cell_of_file(cell)?));
+        let parts: Vec<String> = cells.into_iter().filter_map(of_cell).collect();
+        if parts.is_empty() { self } else { Self::OfParts { fault: Box::new(self), parts } }
+    }
+
     /// Returns the name by which the settings accept it, if they can.
-    pub const fn finding(&self) -> Option<Finding> {
+    pub fn finding(&self) -> Option<Finding> {
         match self {
+            Self::OfParts { fault, .. } => fault.finding(),
             Self::DuplicateCells { .. } => Some(Finding::DuplicateCells),
             Self::SharedFacet { .. } => Some(Finding::SharedFacet),
             Self::FoldedCells { .. } => Some(Finding::FoldedCells),

@@ -48,7 +48,7 @@ pub fn check_generated_interruptible(
     let Some(boundary) = tagged else {
         return checked(mesh, config, 0, interrupt);
     };
-    let shapes = geometry::orient(mesh, interrupt)?;
+    let shapes = geometry::orient(mesh, interrupt).map_err(|error| error.of_file(mesh))?;
     if shapes.n_flipped > 0 {
         return checked(mesh, config, shapes.n_flipped, interrupt);
     }
@@ -60,7 +60,7 @@ pub fn check_generated_interruptible(
         boundary: boundary.into(),
         ..CheckReport::new(mesh, &shapes)
     };
-    report.write_warnings(config.sliver_quality, None, None);
+    report.write_warnings(config.sliver_quality, None, None, None);
     Ok(report)
 }
 
@@ -83,7 +83,7 @@ pub fn check_part(mesh: &mut DistributedMesh, config: &CheckConfig) -> Result<Ch
     let boundary = boundary.clone().into();
     let mut report = CheckReport { n_components: 1, boundary, ..CheckReport::new(mesh, &shapes) };
     report.worst_cell = cells[report.worst_cell] as usize;
-    report.write_warnings(config.sliver_quality, None, None);
+    report.write_warnings(config.sliver_quality, None, None, None);
     Ok(report)
 }
 

@@ -40,6 +40,7 @@ use crate::first_where::first_where;
 use crate::interrupt::Interrupt;
 use crate::{IsInterrupted, Mesh, MeshError};
 use nodes::Duplicates;
+pub(crate) use nodes::first_of_coincident;
 use overlap::Identity;
 use voids::{Side, Void};
 
@@ -98,7 +99,7 @@ fn checked(
         let message = format!("{} cells; at most {} can be numbered", mesh.n_cells(), u32::MAX);
         return Err(MeshError::Invalid { field: "cells", message }.into());
     }
-    refuse_repeated_nodes(mesh, false)?;
+    refuse_repeated_nodes(mesh, false).map_err(|error| error.of_file(mesh))?;
     mesh.drop_names_of_no_cell();
     let mut orphans = nodes::drop_orphans(mesh);
     let (n_orphans, n_stray) = (orphans.n_nodes, orphans.n_facets);
@@ -109,14 +110,15 @@ fn checked(
     if config.merge_duplicates && !duplicates.is_empty() {
         nodes::merge(mesh, &duplicates);
         nodes::merge_curved(mesh, config.tolerance * diagonal(&mesh.points));
-        refuse_repeated_nodes(mesh, true).map_err(|error| error.renumbered(|i| orphans.number_before(i)))?;
+        refuse_repeated_nodes(mesh, true)
+            .map_err(|error| error.renumbered(|i| orphans.number_before(i)).of_file(mesh))?;
         orphans = nodes::drop_orphans(mesh).after(&orphans);
         n_merged = std::mem::take(&mut duplicates).len();
     } else if !duplicates.is_empty() {
         duplicates = nodes::without_neighbours(mesh, duplicates, tolerance);
     }
     go_on(interrupt)?;
-    let mut shapes = geometry::orient(mesh, interrupt)?;
+    let mut shapes = geometry::orient(mesh, interrupt).map_err(|error| error.of_file(mesh))?;
     shapes.n_flipped += n_turned;
     let (shared, parts) = parallel::join(
         || sharing::boundary(mesh, interrupt),
@@ -125,10 +127,11 @@ fn checked(
     go_on(interrupt)?;
     let (boundary, findings) = shared;
     let number_before = |node| orphans.number_before(node);
-    let findings = findings.into_iter().map(|error| error.renumbered(number_before)).collect();
+    let findings = findings.into_iter().map(|error| error.renumbered(number_before).of_file(mesh)).collect();
     let mut accepted = settle(findings, config)?;
     let (gaps, findings) = overlaps(mesh, &boundary, &duplicates, interrupt);
     go_on(interrupt)?;
+    let findings = findings.into_iter().map(|error| error.of_file(mesh)).collect();
     accepted.extend(settle(findings, config)?);
     let mut report = CheckReport {
         n_orphans,
@@ -146,7 +149,8 @@ fn checked(
     };
     let first_duplicate =
         duplicates.first().map(|&(node, other)| (number_before(node), number_before(other)));
-    report.write_warnings(config.sliver_quality, first_duplicate, gaps.first());
+    let worst = mesh.cell_of_file(report.worst_cell);
+    report.write_warnings(config.sliver_quality, worst, first_duplicate, gaps.first());
     Ok(report)
 }
 

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use femtile_device::parallel;
 
 use super::geometry::{square_of, sub};
+use super::report::CheckConfig;
 use crate::extents::extents;
 use crate::{Field, Mesh};
 
@@ -133,6 +134,24 @@ pub(super) fn without_neighbours(mesh: &Mesh, duplicates: Duplicates, tolerance:
         true => find_duplicates(&mesh.points, 0.1 * shortest),
         false => duplicates,
     }
+}
+
+/// Returns for each point the first one that coincides with it, as a merge by the default settings takes them; empty if none do. `nodes`
+/// are those that count for the size of the mesh.
+pub(crate) fn first_of_coincident(points: &[[f64; 3]], nodes: &[&[u32]]) -> Vec<u32> {
+    let nodes: Vec<&[u32]> = nodes.iter().copied().filter(|nodes| !nodes.is_empty()).collect();
+    let place = |node: u32| points.get(node as usize).copied().unwrap_or_default();
+    let boxes = nodes.iter().flat_map(|nodes| extents(nodes.len(), |i| place(nodes[i])));
+    let corners: Vec<[f64; 3]> = boxes.collect();
+    let [low, high] = extents(corners.len(), |i| corners[i]);
+    let tolerance = CheckConfig::default().tolerance * square_of(sub(high, low)).sqrt();
+    let duplicates = find_duplicates(points, tolerance);
+    if duplicates.is_empty() {
+        return Vec::new();
+    }
+    let mut first: Vec<u32> = (0..points.len() as u32).collect();
+    duplicates.into_iter().for_each(|(node, other)| first[node as usize] = other);
+    first
 }
 
 /// Ascending nodes that share a bucket, or a bucket's margin, with another node.

@@ -5,7 +5,7 @@ use super::error::CheckError;
 use super::finding::Finding;
 use super::geometry::Shapes;
 use super::voids::Void;
-use crate::{CellKind, Mesh};
+use crate::{CellKind, Division, Mesh};
 
 /// Settings of the check: accepted findings and optional repairs.
 #[derive(Debug, Clone, PartialEq)]
@@ -78,6 +78,8 @@ pub struct CheckReport {
     pub n_pinched: usize,
     /// Tagged facets that do not lie on the boundary: interfaces, or facets that no cell has.
     pub n_tagged_inside: usize,
+    /// The cells of the file, if the reader divided them into these simplices, in words.
+    pub division: Option<String>,
     /// Warnings, in sentences.
     pub warnings: Vec<String>,
 }
@@ -104,14 +106,17 @@ impl CheckReport {
             n_gaps: 0,
             n_pinched: 0,
             n_tagged_inside: 0,
+            division: mesh.division.as_ref().map(Division::note),
             warnings: Vec::new(),
         }
     }
 
-    /// Converts the counts to sentences; `first_duplicate` is a pair of coincident nodes, `first_gap` one of the gaps.
+    /// Converts the counts to sentences; `worst` is the cell of the file that the worst cell is a part of, `first_duplicate` a pair of
+    /// coincident nodes, `first_gap` one of the gaps.
     pub(super) fn write_warnings(
         &mut self,
         sliver_quality: f64,
+        worst: Option<String>,
         first_duplicate: Option<(u32, u32)>,
         first_gap: Option<&Void>,
     ) {
@@ -140,8 +145,9 @@ impl CheckReport {
         }
         if self.worst_quality < sliver_quality {
             let (quality, cell, at) = (self.worst_quality, self.worst_cell, self.worst_at);
+            let part = worst.map(|of| format!(", a part of {of},")).unwrap_or_default();
             warn(format!(
-                "cell {cell} near {at:?} is a sliver: quality {quality:.2e}; the solve may need many iterations"
+                "cell {cell}{part} near {at:?} is a sliver: quality {quality:.2e}; the solve may need many iterations"
             ));
         }
         if let Some(Void { at, volume, longest_edge, .. }) = first_gap {

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::collect::Collector;
 use super::node_numbers::NodeNumbers;
 use super::scanner::{Scanner, show};
-use crate::{CellKind, Mesh, MeshError};
+use crate::{CellShape, Mesh, MeshError};
 
 /// Reads the bytes of a UCD file; `path` is used in messages only.
 ///
@@ -37,20 +37,25 @@ pub fn parse(path: &Path, bytes: &[u8]) -> Result<Mesh, MeshError> {
         scanner.next_line();
         scanner.integer::<u64>("the number of a cell")?;
         let tag = scanner.integer("the material of a cell")?;
-        let Some(kind) = kind(&mut scanner)? else {
+        let Some(shape) = shape(&mut scanner)? else {
             scanner.rest_of_line();
             collector.skip();
             continue;
         };
         let mut nodes = [0; 8];
-        for node in &mut nodes[..kind.n_nodes()] {
+        for node in &mut nodes[..shape.n_nodes()] {
             let number = scanner.integer("a node of a cell")?;
             *node = numbers
                 .find(number)
                 .ok_or_else(|| scanner.error(format!("a cell uses node {number}, which no line defines")))?;
         }
-        scanner.end_of_line(&format!("a {kind}"))?;
-        collector.push(kind, nodes[..kind.n_nodes()].iter().copied(), tag);
+        scanner.end_of_line(&format!("a {shape}"))?;
+        let nodes = &mut nodes[..shape.n_nodes()];
+        if shape == CellShape::Pyramid {
+            // The apex comes first.
+            nodes.rotate_left(1);
+        }
+        collector.push(shape, nodes.iter().copied(), tag);
     }
     let mut mesh = collector.into_mesh(path, points, true)?.mesh;
     if n_data != [0; 2] {
@@ -59,18 +64,20 @@ pub fn parse(path: &Path, bytes: &[u8]) -> Result<Mesh, MeshError> {
     Ok(mesh)
 }
 
-/// Reads the name of a kind of cells; none for a point.
-fn kind(scanner: &mut Scanner<'_>) -> Result<Option<CellKind>, MeshError> {
+/// Reads the name of a shape of cells; none for a point.
+fn shape(scanner: &mut Scanner<'_>) -> Result<Option<CellShape>, MeshError> {
     let word = scanner.expect("the kind of a cell")?;
     Ok(Some(match word.to_ascii_lowercase().as_slice() {
         b"pt" => return Ok(None),
-        b"line" => CellKind::Segment,
-        b"tri" => CellKind::Triangle,
-        b"quad" => CellKind::Quadrilateral,
-        b"tet" => CellKind::Tetrahedron,
-        b"hex" => CellKind::Hexahedron,
+        b"line" => CellShape::Segment,
+        b"tri" => CellShape::Triangle,
+        b"quad" => CellShape::Quadrilateral,
+        b"tet" => CellShape::Tetrahedron,
+        b"pyr" => CellShape::Pyramid,
+        b"prism" => CellShape::Prism,
+        b"hex" => CellShape::Hexahedron,
         _ => {
-            let advice = "`tri`, `quad`, `tet` and `hex` can be read, with `line` and `pt` beside them";
+            let advice = "`tri`, `quad`, `tet`, `pyr`, `prism` and `hex` can be read, with `line` and `pt` beside them";
             return Err(scanner.unsupported(format!("the UCD cell `{}`", show(word)), advice));
         }
     }))
@@ -99,7 +106,10 @@ mod tests {
     #[test]
     fn materials_are_tags_and_data_are_left_out_with_a_note() {
         let mesh = read(SQUARES).unwrap();
-        assert_eq!((mesh.kind, &mesh.cells[..]), (CellKind::Quadrilateral, &[0, 1, 4, 3, 1, 2, 5, 4][..]));
+        assert_eq!(
+            (mesh.kind, &mesh.cells[..]),
+            (crate::CellKind::Quadrilateral, &[0, 1, 4, 3, 1, 2, 5, 4][..])
+        );
         assert_eq!((&mesh.cell_tags[..], &mesh.facets.tags[..]), (&[7, 8][..], &[4][..]));
         assert_eq!((&mesh.facets.nodes[..], mesh.points[5]), (&[0, 1][..], [2.0, 1.0, 0.0]));
         assert_eq!(mesh.notes.len(), 1);
@@ -113,7 +123,7 @@ mod tests {
             ("20 30 31 21", "20 30 32 21", "line 14: a cell uses node 32, which no line defines"),
             ("20 30 31 21", "20 30 31", "line 14: the line ends where a node of a cell"),
             ("31 2 1 0", "30 2 1 0", "two nodes have the number 30"),
-            ("QUAD", "prism", "line 14: the UCD cell `prism` is not supported"),
+            ("QUAD", "poly", "line 14: the UCD cell `poly` is not supported"),
             ("2 1 0\n", "2 nan 0\n", "line 9: a coordinate is NaN"),
         ] {
             let said = read(&SQUARES.replacen(from, to, 1)).unwrap_err();

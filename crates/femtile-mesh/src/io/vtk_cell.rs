@@ -5,13 +5,19 @@ use std::path::Path;
 
 use super::collect::Collector;
 use super::lagrange::{Numbering, n_points};
-use crate::{CellKind, Curved, MeshError, Place};
+use crate::{CellKind, CellShape, Curved, MeshError, Place};
 
 /// A cell type of VTK.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum VtkCell {
     /// Straight edges, corners only.
-    Linear(CellKind),
+    Linear(CellShape),
+    /// A pyramid or prism of order 2 with this number of nodes, corners first.
+    QuadraticSolid(CellShape, usize),
+    /// A prism whose triangles are clockwise seen from the top, with this number of nodes, corners first.
+    Wedge(usize),
+    /// A pyramid or prism of order 1 or 2 by its number of points.
+    LagrangeSolid(CellShape),
     /// Order 2 with points on corners and edges.
     Serendipity(CellKind),
     /// Order 2, complete.
@@ -22,6 +28,20 @@ pub(super) enum VtkCell {
     Lagrange(CellKind),
 }
 
+impl VtkCell {
+    /// The shape of its corners.
+    pub(super) fn shape(self) -> CellShape {
+        match self {
+            Self::Linear(shape) | Self::QuadraticSolid(shape, _) | Self::LagrangeSolid(shape) => shape,
+            Self::Wedge(_) => CellShape::Prism,
+            Self::Serendipity(kind)
+            | Self::Quadratic(kind)
+            | Self::QuadraticSimplex(kind)
+            | Self::Lagrange(kind) => kind.into(),
+        }
+    }
+}
+
 /// The cell of a VTK type number; none for points and lines of points, which meshes leave out.
 ///
 /// # Errors
@@ -29,11 +49,18 @@ pub(super) enum VtkCell {
 pub(super) fn vtk_cell(path: &Path, place: Place, vtk_type: i64) -> Result<Option<VtkCell>, MeshError> {
     let name = match vtk_type {
         1 | 2 | 4 => return Ok(None),
-        3 => return Ok(Some(VtkCell::Linear(CellKind::Segment))),
-        5 => return Ok(Some(VtkCell::Linear(CellKind::Triangle))),
-        9 => return Ok(Some(VtkCell::Linear(CellKind::Quadrilateral))),
-        10 => return Ok(Some(VtkCell::Linear(CellKind::Tetrahedron))),
-        12 => return Ok(Some(VtkCell::Linear(CellKind::Hexahedron))),
+        3 => return Ok(Some(VtkCell::Linear(CellShape::Segment))),
+        5 => return Ok(Some(VtkCell::Linear(CellShape::Triangle))),
+        9 => return Ok(Some(VtkCell::Linear(CellShape::Quadrilateral))),
+        10 => return Ok(Some(VtkCell::Linear(CellShape::Tetrahedron))),
+        12 => return Ok(Some(VtkCell::Linear(CellShape::Hexahedron))),
+        13 => return Ok(Some(VtkCell::Wedge(6))),
+        14 => return Ok(Some(VtkCell::Linear(CellShape::Pyramid))),
+        26 => return Ok(Some(VtkCell::Wedge(15))),
+        27 => return Ok(Some(VtkCell::QuadraticSolid(CellShape::Pyramid, 13))),
+        32 => return Ok(Some(VtkCell::Wedge(18))),
+        73 => return Ok(Some(VtkCell::LagrangeSolid(CellShape::Prism))),
+        74 => return Ok(Some(VtkCell::LagrangeSolid(CellShape::Pyramid))),
         21 => return Ok(Some(VtkCell::Quadratic(CellKind::Segment))),
         22 => return Ok(Some(VtkCell::QuadraticSimplex(CellKind::Triangle))),
         24 => return Ok(Some(VtkCell::QuadraticSimplex(CellKind::Tetrahedron))),
@@ -50,13 +77,8 @@ pub(super) fn vtk_cell(path: &Path, place: Place, vtk_type: i64) -> Result<Optio
         7 => "polygon",
         8 => "pixel",
         11 => "voxel",
-        13 => "wedge",
-        14 => "pyramid",
-        26 => "quadratic wedge",
-        27 => "quadratic pyramid",
         30 => "quadratic linear quadrilateral",
         31 => "quadratic linear wedge",
-        32 => "biquadratic quadratic wedge",
         33 => "biquadratic quadratic hexahedron",
         34 => "biquadratic triangle",
         35 => "cubic line",
@@ -64,7 +86,6 @@ pub(super) fn vtk_cell(path: &Path, place: Place, vtk_type: i64) -> Result<Optio
         37 => "triquadratic pyramid",
         41 => "convex point set",
         42 => "polyhedron",
-        73 | 74 => "Lagrange wedge or pyramid",
         75..=81 => "Bézier cell",
         _ => "unknown cell",
     };
@@ -72,7 +93,9 @@ pub(super) fn vtk_cell(path: &Path, place: Place, vtk_type: i64) -> Result<Optio
         path: path.into(),
         place,
         what: format!("VTK cell type {vtk_type} ({name})"),
-        advice: "triangles, tetrahedra, quadrilaterals and hexahedra of any order to 9 can be read".into(),
+        advice: "triangles, tetrahedra, quadrilaterals and hexahedra of any order to 9, pyramids and wedges of order 1 and 2 can be \
+                 read"
+            .into(),
     })
 }
 
@@ -105,7 +128,30 @@ impl VtkCells {
     ) -> Result<(), String> {
         let n = points.len();
         let (kind, order, has_faces) = match cell {
-            VtkCell::Linear(kind) => (kind, (n == kind.n_nodes()).then_some(1), true),
+            VtkCell::Linear(shape) if n == shape.n_nodes() => {
+                self.collector.push(shape, points.iter().copied(), tag);
+                return Ok(());
+            }
+            VtkCell::Linear(shape) => return Err(format!("cell {number} is a {shape} with {n} nodes")),
+            VtkCell::QuadraticSolid(shape, n_nodes) => {
+                return self.push_solid(number, shape, &[n_nodes], points, coordinates, tag);
+            }
+            VtkCell::LagrangeSolid(CellShape::Pyramid) => {
+                return self.push_solid(number, CellShape::Pyramid, &[5, 14], points, coordinates, tag);
+            }
+            VtkCell::LagrangeSolid(shape) => {
+                return self.push_solid(number, shape, &[6, 18], points, coordinates, tag);
+            }
+            VtkCell::Wedge(n_nodes) => {
+                let mut turned = [0; 18];
+                let turned = &mut turned[..n.min(18)];
+                turned.copy_from_slice(&points[..n.min(18)]);
+                if n >= 6 {
+                    turned.swap(1, 2);
+                    turned.swap(4, 5);
+                }
+                return self.push_solid(number, CellShape::Prism, &[n_nodes], turned, coordinates, tag);
+            }
             VtkCell::Quadratic(kind) => (kind, (n == 3usize.pow(kind.dimension() as u32)).then_some(2), true),
             VtkCell::Serendipity(kind) => {
                 (kind, (n == if kind == CellKind::Hexahedron { 20 } else { 8 }).then_some(2), false)
@@ -146,6 +192,31 @@ impl VtkCells {
         let numbering = numbering.or_insert_with(|| Numbering::vtk(kind, order, is_old).first(n));
         numbering.arrange(points, &mut self.arranged);
         self.collector.push_curved(kind, order, &self.arranged, tag);
+        Ok(())
+    }
+
+    /// Adds a pyramid or prism, which has one of some numbers of nodes, corners first.
+    fn push_solid(
+        &mut self,
+        number: usize,
+        shape: CellShape,
+        n_nodes: &[usize],
+        points: &[u32],
+        coordinates: &[[f64; 3]],
+        tag: i32,
+    ) -> Result<(), String> {
+        let n = points.len();
+        if !n_nodes.contains(&n) {
+            let each: Vec<String> = n_nodes.iter().map(usize::to_string).collect();
+            return Err(format!(
+                "cell {number} is a {shape} with {n} nodes; {} can be read",
+                each.join(" and ")
+            ));
+        }
+        match n == shape.n_nodes() {
+            true => self.collector.push(shape, points.iter().copied(), tag),
+            false => self.collector.push_straightened(shape, points, coordinates, tag),
+        }
         Ok(())
     }
 }

@@ -120,6 +120,7 @@ impl GatheredMesh {
             tag_names: part.tag_names.clone(),
             cell_fields: empty(&part.cell_fields, n_cells),
             node_fields: empty(&part.node_fields, n_nodes),
+            division: None,
             notes: Vec::new(),
         };
         Self { mesh, sides: Vec::new(), n_nodes: 0, n_cells: 0 }

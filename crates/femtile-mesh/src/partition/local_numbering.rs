@@ -12,39 +12,58 @@ use crate::Mesh;
 
 /// Cells per batch of a thread.
 const CELLS: usize = BITS << 6;
-/// A node of a cell that touches an owned one.
+/// A node of a cell of the part.
 pub(super) const HERE: u8 = 1;
-/// A node of a cell that touches an owned node and one of another rank: that rank copies it, unless it owns
-/// it.
+/// A node of a cell of the part with a node of another rank: that rank copies it, unless it owns it.
 pub(super) const COPIED: u8 = HERE | 2;
 
-/// The cells with a node that the rank owns, and the marks of all nodes.
-pub(super) fn touched(mesh: &Mesh, owners: &[u32], rank: u32) -> (Subset, Vec<AtomicU8>) {
+/// The cells with a node that the rank owns and others for which `is_added` holds, and the marks of all nodes.
+pub(super) fn touched(
+    mesh: &Mesh,
+    owners: &[u32],
+    rank: u32,
+    is_added: &(impl Fn(u32) -> bool + Sync),
+) -> (Subset, Vec<AtomicU8>) {
     let marks = parallel::map(mesh.n_nodes(), parallel::CHEAP, |_| AtomicU8::new(0));
+    let nodes = Owners { owners, rank, marks: &marks };
     let words = match mesh.kind.n_nodes() {
-        2 => touched_words::<2>(mesh, owners, rank, &marks),
-        3 => touched_words::<3>(mesh, owners, rank, &marks),
-        4 => touched_words::<4>(mesh, owners, rank, &marks),
-        _ => touched_words::<8>(mesh, owners, rank, &marks),
+        2 => touched_words::<2>(mesh, &nodes, is_added),
+        3 => touched_words::<3>(mesh, &nodes, is_added),
+        4 => touched_words::<4>(mesh, &nodes, is_added),
+        _ => touched_words::<8>(mesh, &nodes, is_added),
     };
     (Subset::new(words), marks)
 }
 
-/// The bits of [touched] cells of `N` nodes.
-fn touched_words<const N: usize>(mesh: &Mesh, owners: &[u32], rank: u32, marks: &[AtomicU8]) -> Vec<u64> {
-    let is_touched = |nodes: &[u32; N]| {
+/// The owners of nodes, and their marks for a rank.
+struct Owners<'o> {
+    owners: &'o [u32],
+    rank: u32,
+    marks: &'o [AtomicU8],
+}
+
+/// Marks the nodes of [touched] cells of `N` nodes; returns the bits of the cells.
+fn touched_words<const N: usize>(
+    mesh: &Mesh,
+    &Owners { owners, rank, marks }: &Owners<'_>,
+    is_added: &(impl Fn(u32) -> bool + Sync),
+) -> Vec<u64> {
+    let is_taken = |cell: usize, nodes: &[u32; N]| {
         let n_owned: usize = nodes.iter().map(|&node| usize::from(owners[node as usize] == rank)).sum();
-        if n_owned > 0 {
+        let is_taken = n_owned > 0 || is_added(cell as u32);
+        if is_taken {
             let mark = if n_owned < N { COPIED } else { HERE };
             nodes.iter().for_each(|&node| add_mark(&marks[node as usize], mark));
         }
-        n_owned > 0
+        is_taken
     };
-    let word = |cells: &[[u32; N]]| {
-        let bits = cells.iter().map(|nodes| u64::from(is_touched(nodes)));
+    let word = |(first, cells): (usize, &[[u32; N]])| {
+        let bits = (first..).zip(cells).map(|(cell, nodes)| u64::from(is_taken(cell, nodes)));
         bits.zip(0..).fold(0, |word, (bit, place)| word | bit << place)
     };
-    let of_cells = |_, cells: &[[u32; N]]| cells.chunks(BITS).map(word).collect::<Vec<u64>>();
+    let of_cells = |begin: usize, cells: &[[u32; N]]| {
+        (begin..).step_by(BITS).zip(cells.chunks(BITS)).map(word).collect::<Vec<u64>>()
+    };
     parallel::map_chunks(mesh.cells.as_chunks().0, CELLS, of_cells).concat()
 }
 

@@ -13,7 +13,7 @@ use super::{CELLS, OwnedCells};
 use crate::check::BoundaryFacets;
 use crate::{CellKind, Curved, Field, Mesh};
 
-/// The part of a mesh that the unknowns of a rank depend on: all cells that touch a node which it owns.
+/// The part of a mesh that the unknowns of a rank depend on: all cells that touch a node which it owns, and others if asked for.
 ///
 /// Local node numbers: first owned nodes that no other rank copies, then owned nodes that others copy, then
 /// ghosts, sorted by owner. Tags and shapes of cells are kept. Fields and tagged facets are kept if
@@ -49,8 +49,22 @@ impl MeshPart {
     /// # Panics
     /// If the owners are those of another mesh.
     pub fn new(mesh: &Mesh, boundary: &BoundaryFacets, owners: &[u32], rank: usize) -> Option<Self> {
+        Self::and_cells(mesh, boundary, owners, rank, |_| false)
+    }
+
+    /// Returns the part as [`Self::new`] does, extended by the cells for which `is_added` holds. None if the part has no cells.
+    ///
+    /// # Panics
+    /// As [`Self::new`].
+    pub fn and_cells(
+        mesh: &Mesh,
+        boundary: &BoundaryFacets,
+        owners: &[u32],
+        rank: usize,
+        is_added: impl Fn(u32) -> bool + Sync,
+    ) -> Option<Self> {
         let rank = rank as u32;
-        let (here, marks) = touched(mesh, owners, rank);
+        let (here, marks) = touched(mesh, owners, rank, &is_added);
         let cells = here.members();
         if cells.is_empty() {
             return None;
@@ -139,6 +153,7 @@ fn mesh_of(mesh: &Mesh, cells: &[u32], nodes: &[u32], local: &[AtomicU32]) -> Me
         tag_names: mesh.tag_names.clone(),
         cell_fields: BTreeMap::<String, Field>::new(),
         node_fields: BTreeMap::new(),
+        division: None,
         notes: Vec::new(),
     }
 }

@@ -35,6 +35,30 @@ fn two_halves_of_a_box_share_the_nodes_between_them() {
     assert_eq!(quality.n_shared_nodes, 16);
 }
 
+#[test]
+fn added_cells_bring_ghosts_alone() {
+    let mesh = box_mesh(&BoxConfig { cells: [5, 3, 4], ..BoxConfig::default() }).unwrap();
+    let (boundary, owners) = (boundary_facets(&mesh), Partitioner::Bisection.divide(&mesh, 3).owners(&mesh));
+    let is_added = |cell: u32| cell.is_multiple_of(7);
+    for rank in 0..3 {
+        let plain = MeshPart::new(&mesh, &boundary, &owners, rank).unwrap();
+        let more = MeshPart::and_cells(&mesh, &boundary, &owners, rank, is_added).unwrap();
+        let is_here = |cell: &u32| is_added(*cell) || plain.cells.binary_search(cell).is_ok();
+        assert_eq!(more.cells, (0..mesh.n_cells() as u32).filter(is_here).collect::<Vec<_>>());
+        let owned = |part: &MeshPart| {
+            let mut owned = part.nodes[..part.n_owned].to_vec();
+            owned.sort_unstable();
+            owned
+        };
+        assert_eq!(owned(&more), owned(&plain));
+        let ghosts = more.nodes[more.n_owned..].iter().zip(&more.owners);
+        assert!(more.cells.len() > plain.cells.len() && more.nodes.len() > plain.nodes.len());
+        assert!(
+            ghosts.into_iter().all(|(&node, &owner)| owners[node as usize] == owner && owner != rank as u32)
+        );
+    }
+}
+
 /// Each node has one owner; a part has all cells of its nodes, and all their facets.
 fn check_parts(mesh: &Mesh, partition: &Partition) {
     let (boundary, owners) = (boundary_facets(mesh), partition.owners(mesh));

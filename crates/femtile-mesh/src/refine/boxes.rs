@@ -53,6 +53,7 @@ pub(super) fn split(mesh: &Mesh, interrupt: Interrupt<'_>) -> Result<Mesh, MeshE
         cell_fields: cell_fields.collect(),
         node_fields: mesh.node_fields.iter().map(|(name, field)| (name.clone(), node_field(field))).collect(),
         points,
+        division: None,
         notes: mesh.notes.clone(),
     })
 }

@@ -86,6 +86,7 @@ pub fn uniform_interruptible(mesh: &Mesh, is_interrupted: IsInterrupted<'_>) -> 
             .iter()
             .map(|(name, field)| (name.clone(), interpolated(field, &edges)))
             .collect(),
+        division: mesh.division.clone(),
         notes: mesh.notes.clone(),
     })
 }

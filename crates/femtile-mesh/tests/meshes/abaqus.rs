@@ -144,7 +144,7 @@ fn hexahedra_of_twenty_nodes_are_curved() {
 fn what_is_not_read_is_refused_by_name_and_line() {
     let nodes = "*NODE\n1,0,0,0\n2,1,0,0\n3,0,1,0\n4,0,0,1\n";
     for (text, expected) in [
-        ("*ELEMENT, TYPE=C3D6\n1,1,2,3,4,5,6\n", "line 6: the Abaqus element type `C3D6` is not supported"),
+        ("*ELEMENT, TYPE=SC6R\n1,1,2,3,4,5,6\n", "line 6: the Abaqus element type `SC6R` is not supported"),
         ("*ELEMENT, TYPE=C3D4\n1,1,2,3\n", "line 7: element 1 has 3 nodes where 4 are needed"),
         ("*ELEMENT, TYPE=C3D4\n1,1,2,3,4,1\n", "line 7: element 1 has 5 nodes where 4 are needed"),
         ("*ELEMENT, TYPE=C3D4\n1,1,2,3,x\n", "line 7: a node of an element should be a whole number"),
@@ -234,4 +234,13 @@ fn sets_that_multiply_a_short_file_are_refused() {
     }
     let said = read(&text).unwrap_err();
     assert!(said.contains("most facets belong to several sets and surfaces"), "{said}");
+}
+
+#[test]
+fn three_corners_of_a_quadrilateral_face_do_not_tag_half_of_it() {
+    let prism = "*NODE\n1,0,0,0\n2,1,0,0\n3,0,1,0\n4,0,0,1\n5,1,0,1\n6,0,1,1\n*ELEMENT, TYPE=C3D6\n1,1,2,3,4,5,6\n*NSET, NSET=side\n";
+    for (set, n_facets) in [("1,2,5\n", 0), ("1,2,5,4\n", 2), ("1,2,3\n", 1), ("1,2,3,4,5\n", 3)] {
+        let mesh = read(&[prism, set].concat()).unwrap();
+        assert_eq!((mesh.n_cells(), mesh.facets.tags.len()), (3, n_facets), "{set}");
+    }
 }

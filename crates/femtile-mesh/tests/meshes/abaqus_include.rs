@@ -59,8 +59,8 @@ fn faults_of_included_files_are_told_with_file_and_line() {
     assert!(said.starts_with("a.inp: line 6: a node of an element"), "{said}");
     let said = of(&main.replace("2, 1, 3, 4", "2, 1, 3, 9"), NODES).unwrap_err();
     assert!(said.starts_with("a.inp: an element uses node 9"), "{said}");
-    let said = of(main, &[NODES, "\n*ELEMENT, TYPE=C3D6\n"].concat()).unwrap_err();
-    assert!(said.starts_with("nodes.inc: line 6: the Abaqus element type `C3D6`"), "{said}");
+    let said = of(main, &[NODES, "\n*ELEMENT, TYPE=SC6R\n"].concat()).unwrap_err();
+    assert!(said.starts_with("nodes.inc: line 6: the Abaqus element type `SC6R`"), "{said}");
     let set = "\n*NSET, NSET=n\n1, 7\n";
     let notes = of(main, &[NODES, set].concat()).unwrap().notes;
     assert!(notes[0].starts_with("nodes.inc, line 7: the set `n` holds node 7"), "{notes:?}");

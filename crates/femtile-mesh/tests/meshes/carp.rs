@@ -89,11 +89,14 @@ fn errors_name_the_file_its_line_and_what_to_do() {
         (elem(&ELEM.replace("3 4 8", "3 5 8")), "heart.elem: line 4: node 5, but nodes are numbered 0 to 4"),
         (elem(&ELEM.replace("3 4 8", "-3 4 8")), "heart.elem: line 4: a node should be a whole number"),
         (
-            elem(&ELEM.replace("Ln", "Py")),
-            "heart.elem: line 3: a pyramid (`Py`) is not supported; split the mesh",
+            elem(&ELEM.replace("Ln", "Oc")),
+            "heart.elem: line 3: an octahedron (`Oc`) is not supported; split it",
         ),
         (elem(&ELEM.replace("Ln", "xy")), "heart.elem: line 3: `xy` is no kind of element"),
-        (elem(&ELEM.replace("Tt 1 2 3 4 8", "Hx 0 1 2 3 4 0 1 2 8")), "heart.elem: a mesh that mixes"),
+        (
+            elem(&ELEM.replace("Tt 1 2 3 4 8", "Hx 0 1 2 3 4 0 1 2 8")),
+            "heart.elem: cell 1 has repeated nodes that leave no cell",
+        ),
         (elem(&ELEM.replace("3 4 8", "3 4 8 1")), "heart.elem: line 4: `1` follows an element"),
         (elem("1\nLn 0 1 1\n"), "heart.elem: the file has no triangles"),
         (elem(""), "heart.elem: line 1: the file ends where the number of elements should stand"),

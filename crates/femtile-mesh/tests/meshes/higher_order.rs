@@ -105,14 +105,6 @@ fn wrong_counts_and_mixed_orders_are_refused_by_name() {
 }
 
 #[test]
-fn a_file_that_mixes_hexahedra_with_tetrahedra_is_refused_with_advice() {
-    let cells: [(u8, &[usize]); 2] = [(12, &[0, 1, 4, 3, 9, 10, 13, 12]), (10, &[1, 2, 5, 10])];
-    let message = vtk("5.1", &cells, &lattice(2, 3)).unwrap_err().to_string();
-    assert!(message.contains("mixes tetrahedron and hexahedron cells"), "{message}");
-    assert!(message.contains("split it"), "{message}");
-}
-
-#[test]
 fn a_file_whose_hexahedra_share_a_face_three_times_is_refused_with_advice() {
     let mut points = lattice(2, 3);
     // A third cell on the face x = 1 that the first two share, bent away from both.

@@ -163,7 +163,7 @@ fn broken_files_are_refused_with_the_line() {
     for (from, to, expected) in [
         ("v1.0", "v1.1", "`MFEM mesh v1.1`"),
         ("elements\n2", "elements\n99999", "99999 elements"),
-        ("3 3 0 1 4 3", "3 6 0 1 4 3 2 1", "prism"),
+        ("3 3 0 1 4 3", "3 6 0 1 4 3 2 1", "a prism where"),
         ("3 3 0 1 4 3", "3 3 0 1 4 30", "vertex 30"),
         ("3 3 0 1 4 3", "3 1 0 1", "a segment where"),
         ("H1_2D_P2", "NURBS2", "NURBS2"),

@@ -117,6 +117,8 @@ def study(
     vary: Mapping[str, Any],
     folder: str | os.PathLike[str] | None = None,
     again: bool = False,
+    jobs: int = 1,
+    report: str | os.PathLike[str] | None = None,
 ) -> list[dict[str, Any]]:
     """Solve a case for all combinations of some of its values, as ``femtile study`` does.
 
@@ -133,6 +135,10 @@ def study(
         The folder of the study, in place of ``study`` in ``output.directory``.
     again : bool, optional
         Run all combinations, also those whose results are complete.
+    jobs : int, optional
+        Runs at a time on the CPU, which share the threads; the rows are the same.
+    report : path, optional
+        The file of a page for a browser with the orders, the plot and the table.
 
     Returns
     -------
@@ -165,7 +171,12 @@ def study(
     except (TypeError, ValueError) as error:
         raise ArgumentError(f"vary: {error}", "vary") from None
     where = None if folder is None else os.fspath(folder)
-    rows: list[dict[str, Any]] = json.loads(_femtile.study(given, text, where, again))
+    if isinstance(jobs, bool) or not isinstance(jobs, int):
+        raise ArgumentTypeError("jobs: a whole number is needed", "jobs")
+    if jobs < 1:
+        raise ArgumentError("jobs: at least 1 run at a time is needed", "jobs")
+    page = None if report is None else os.fspath(report)
+    rows: list[dict[str, Any]] = json.loads(_femtile.study(given, text, where, again, jobs, page))
     return rows
 
 

@@ -27,6 +27,8 @@ class Findings(NamedTuple):
         Smallest quality of a cell, from 0 (flat) to 1.
     volume : float
         Area or volume of the mesh.
+    division : str or None
+        Cells of the file and the simplices that they were divided into, in words.
     """
 
     mesh: Mesh | None
@@ -36,6 +38,7 @@ class Findings(NamedTuple):
     counts: dict[str, int]
     worst_quality: float
     volume: float
+    division: str | None = None
 
     @property
     def is_usable(self) -> bool:

@@ -99,6 +99,11 @@ class Mesh:
         return self._mesh.notes()[0]
 
     @property
+    def division(self) -> str | None:
+        """Cells of the file and the simplices that they were divided into, in words; none if they were not divided."""
+        return self._mesh.division()
+
+    @property
     def points(self) -> NDArray[np.float64]:
         """Coordinates of the nodes, three of each; a copy."""
         return self._mesh.points()
@@ -270,7 +275,10 @@ def check(mesh: Mesh, *, accept: Sequence[str] = (), merge: bool = False) -> Fin
         return Findings(None, found["refusal"], found["finding"], [], {}, float("nan"), float("nan"))
     counts = {name: value for name, value in found.items() if name.startswith("n_")}
     warnings, quality, volume = found["warnings"], found["worst_quality"], found["volume"]
-    return Findings(Mesh._of(repaired), None, None, warnings, counts, quality, volume)
+    return Findings(Mesh._of(repaired), None, None, warnings, counts, quality, volume, found["division"])
+
+
+_READ = "`femtile.mesh.read` divides those of other files into simplices"
 
 
 def from_meshio(mesh: Any) -> Mesh:
@@ -281,12 +289,14 @@ def from_meshio(mesh: Any) -> Mesh:
     blocks = [block for block in mesh.cells if block.type in _DIMENSION]
     unknown = [block.type for block in mesh.cells if block.type not in _DIMENSION]
     if unknown or not blocks:
-        message = f"mesh: cells of type {', '.join(unknown) or 'none'}; {', '.join(_OF_MESHIO)} can be used"
+        known = ", ".join(_OF_MESHIO)
+        message = f"mesh: cells of type {', '.join(unknown) or 'none'}; {known} can be used, and {_READ}"
         raise ArgumentError(message, "mesh")
     highest = max(_DIMENSION[block.type] for block in blocks)
     kinds = {block.type for block in blocks if _DIMENSION[block.type] == highest}
     if len(kinds) > 1 or highest < 2:
-        raise ArgumentError(f"mesh: cells of type {', '.join(sorted(kinds))}; one kind can be used", "mesh")
+        message = f"mesh: cells of type {', '.join(sorted(kinds))}; one kind can be used, and {_READ}"
+        raise ArgumentError(message, "mesh")
     (kind,) = kinds
     tag_key = next((key for key in ("gmsh:physical", "medit:ref") if key in mesh.cell_data), None)
     tags: list[Any] = [None] * len(mesh.cells) if tag_key is None else mesh.cell_data[tag_key]

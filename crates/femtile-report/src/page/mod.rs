@@ -5,6 +5,7 @@ mod equation;
 mod html;
 mod pack;
 mod roofline;
+mod study;
 mod svg;
 mod view;
 
@@ -14,22 +15,18 @@ use base64::prelude::BASE64_STANDARD;
 pub use bibliography::bibtex;
 pub use equation::{EquationPart, FormulaRow, FormulaTable};
 pub use roofline::{Roofline, Work};
+pub use study::StudyPage;
 pub use view::View;
 
 use crate::number::short;
-use html::{escape, facts, list, section, table};
+use html::{Document, escape, facts, list, section, table};
 
 /// The script of the view, built by `cargo xtask assets` from `page/`.
 const SCRIPT: &str = include_str!("../../assets/report.js");
 /// The licences of what is in the script.
 const LICENCES: &str = include_str!("../../assets/LICENSES.txt");
-/// The style of the page.
-const STYLE: &str = include_str!("../../page/report.css");
 /// The controls of the view.
 const CONTROLS: &str = include_str!("../../page/view.html");
-/// Forbids everything that is not in the page itself.
-const POLICY: &str =
-    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data: blob:";
 
 /// A condition on a part of the boundary.
 #[derive(Debug, Clone, PartialEq)]
@@ -99,7 +96,6 @@ pub struct Page {
 impl Page {
     /// Returns the page.
     pub fn html(&self) -> String {
-        let title = escape(&self.title);
         let sections = [
             section("warnings", "Warnings", &list(&self.warnings)),
             section("solution", "Solution", &self.solution()),
@@ -137,18 +133,15 @@ impl Page {
                 ),
             )
         };
-        format!(
-            "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-             <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
-             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-             <meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" href=\"data:,\">\n\
-             <title>{title} – Femtile</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n\
-             <header><h1>{title}</h1><p>{}</p></header>\n<main>\n{}</main>\n\
-             <footer><p>Femtile {}</p>{licences}</footer>\n{script}</body>\n</html>\n",
-            escape(&self.outcome),
-            sections.concat(),
-            escape(&self.version)
-        )
+        let document = Document {
+            title: &self.title,
+            outcome: &self.outcome,
+            sections: &sections,
+            version: &self.version,
+            foot: &licences,
+            scripts: &script,
+        };
+        document.html()
     }
 
     fn solution(&self) -> String {
@@ -173,7 +166,7 @@ impl Page {
                 [place.clone(), kind.clone(), value.clone(), n_facets, area.map_or("–".into(), short)]
             })
             .collect();
-        table(["where", "condition", "value", "facets", "area or length"], &rows)
+        table(&["where", "condition", "value", "facets", "area or length"], &rows)
     }
 
     fn levels(&self) -> String {
@@ -197,7 +190,7 @@ impl Page {
         format!(
             "<div class=\"levels\" aria-hidden=\"true\">{}</div>{}",
             bars.collect::<String>(),
-            table(["level", "rows", "non-zeros", "remarks"], &rows)
+            table(&["level", "rows", "non-zeros", "remarks"], &rows)
         )
     }
 
@@ -261,7 +254,7 @@ fn roofline(roofline: &Roofline) -> String {
             ]
         })
         .collect();
-    chart + &table(["work", "operations a byte", "of the bandwidth", "rate"], &rows) + &list(&roofline.notes)
+    chart + &table(&["work", "operations a byte", "of the bandwidth", "rate"], &rows) + &list(&roofline.notes)
 }
 
 #[cfg(test)]

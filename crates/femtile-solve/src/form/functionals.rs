@@ -98,14 +98,27 @@ impl FormSolution<'_> {
     ///
     /// Of diffusion it is $\int_F n\cdot\sigma\nabla u$, of elasticity the force on the body, $\int_F n\cdot s$ with the stress s.
     /// It is that of the conditions, and on facets with Dirichlet values the consistent one, so that all fluxes balance the
-    /// integrals over the cells; see [`femtile_fem::functionals::facet_fluxes`].
+    /// integrals over the cells; see [`femtile_fem::functionals::facet_fluxes`]. In time the content of the body takes its part: it
+    /// changes by what flows in. They are NaN at the initial time and in runs without [`crate::TimeStepping::has_rates`].
     ///
     /// # Errors
     /// [`SolveError::Fem`] for degenerate cells and for coefficients that are not finite.
     pub fn facet_fluxes(&self) -> Result<Vec<Vec<f64>>, SolveError> {
         let unknown = (0..self.n_components()).map(|c| self.problem.dirichlet_facets(|other| other == c));
         let on = On { problem: &self.problem, space: &self.space, form: &self.form };
-        on.facet_fluxes(&self.state(), &unknown.collect::<Vec<_>>())
+        let at = Instant { time: self.time, u: self.u.clone(), rate: self.rate.clone() };
+        self.known(|| on.facet_fluxes(&at, &unknown.collect::<Vec<_>>()))
+    }
+
+    /// Returns fluxes; NaN of a form in time whose rate is not known.
+    fn known(
+        &self,
+        fluxes: impl FnOnce() -> Result<Vec<Vec<f64>>, SolveError>,
+    ) -> Result<Vec<Vec<f64>>, SolveError> {
+        match self.problem.is_in_time && self.rate.is_empty() {
+            true => Ok(vec![vec![f64::NAN; self.problem.facets.len()]; self.n_components()]),
+            false => fluxes(),
+        }
     }
 
     /// Returns the flux of each component out of the cells with a tag, of one region or several, through each of their facets among
@@ -143,7 +156,12 @@ impl FormSolution<'_> {
         let (space, form) = (part.space()?, part.form()?);
         let n = self.n_components();
         let numbers = numbers_of_dofs(&self.space, &space, &cells);
-        let u: Vec<f64> = numbers.iter().flat_map(|&dof| &self.u[dof as usize * n..][..n]).copied().collect();
+        let of_part = |v: &[f64]| -> Vec<f64> {
+            numbers.iter().flat_map(|&dof| &v[dof as usize * n..][..n]).copied().collect()
+        };
+        let rate = self.rate.iter().map(|(factor, v)| (*factor, of_part(v))).collect();
+        let at = Instant { time: self.time, u: of_part(&self.u), rate };
+        part.has_content = problem.has_content;
         let unknown = |component: usize| -> Vec<u32> {
             let mut given = problem.dirichlet_facets(|other| other == component);
             problem.pairs.iter().for_each(|pair| given.extend(pair.from.iter().chain(&pair.to)));
@@ -153,8 +171,7 @@ impl FormSolution<'_> {
             tagged.chain(facets.len() as u32..boundary.len() as u32).collect()
         };
         let on = On { problem: &part, space: &space, form: &form };
-        let state = State { time: self.time, ..State::of(&u) };
-        let into = on.facet_fluxes(&state, &(0..n).map(unknown).collect::<Vec<_>>())?;
+        let into = self.known(|| on.facet_fluxes(&at, &(0..n).map(unknown).collect::<Vec<_>>()))?;
         let of_whole = |own: &Vec<f64>| {
             let mut fluxes = vec![0.0; problem.facets.len()];
             facets.iter().zip(own).for_each(|(&facet, flux)| fluxes[facet as usize] = -flux);
@@ -169,6 +186,24 @@ impl FormSolution<'_> {
 
     fn operator(&self) -> Result<CpuOperator<'_>, SolveError> {
         On { problem: &self.problem, space: &self.space, form: &self.form }.operator()
+    }
+}
+
+/// A function at a time, with its rate as functions with factors, none in steady state.
+struct Instant {
+    time: f64,
+    u: Vec<f64>,
+    rate: Vec<(f64, Vec<f64>)>,
+}
+
+impl Instant {
+    /// Returns ∂u/∂t, empty in steady state.
+    fn rate(&self) -> Vec<f64> {
+        let mut rate = vec![0.0; if self.rate.is_empty() { 0 } else { self.u.len() }];
+        for (factor, v) in &self.rate {
+            rate.iter_mut().zip(v).for_each(|(rate, v)| *rate += factor * v);
+        }
+        rate
     }
 }
 
@@ -187,11 +222,17 @@ impl<'o> On<'o, '_> {
 
     /// Returns the flux of each component into the domain through each facet: that of the conditions, and the consistent one on
     /// facets where it is unknown, a list for each component, ascending.
-    fn facet_fluxes(&self, state: &State<'_>, unknown: &[Vec<u32>]) -> Result<Vec<Vec<f64>>, SolveError> {
+    fn facet_fluxes(&self, at: &Instant, unknown: &[Vec<u32>]) -> Result<Vec<Vec<f64>>, SolveError> {
         let (operator, n) = (self.operator()?, self.form.n_components());
         let discrete = operator.discrete();
-        let mut residual = vec![0.0; state.u.len()];
+        let mut residual = vec![0.0; at.u.len()];
+        // Of a form with a content no other formula has the rate.
+        let rate = if self.problem.has_content { Vec::new() } else { at.rate() };
+        let state = &State { time: at.time, rate: &rate, ..State::of(&at.u) };
         operator.residual(state, &mut residual)?;
+        if self.problem.has_content {
+            self.add_contents(&operator, at, &mut residual)?;
+        }
         subtract(&self.problem.point_loads(self.space), &mut residual);
         let mut through_pairs = Vec::new();
         if !self.problem.pairs.is_empty() {
@@ -222,6 +263,24 @@ impl<'o> On<'o, '_> {
             Ok(fluxes)
         };
         unknown.iter().enumerate().map(of_component).collect()
+    }
+
+    /// Adds the rate of the content, $\sum_i f_i \int H(u_i)\,v$ with $\sum_i f_i u_i$ as rate of u: that of an integral is the residual
+    /// with the rate 1 less that without.
+    fn add_contents(
+        &self,
+        operator: &CpuOperator<'_>,
+        at: &Instant,
+        residual: &mut [f64],
+    ) -> Result<(), SolveError> {
+        let (one, mut r) = (vec![1.0; residual.len()], vec![0.0; residual.len()]);
+        for (factor, u) in &at.rate {
+            for (rate, sign) in [(&one[..], 1.0), (&[], -1.0)] {
+                operator.residual(&State { time: at.time, rate, ..State::of(u) }, &mut r)?;
+                residual.iter_mut().zip(&r).for_each(|(sum, r)| *sum += sign * factor * r);
+            }
+        }
+        Ok(())
     }
 
     /// Returns the flux through each facet of sides that belong together.
@@ -263,7 +322,7 @@ impl<'o> On<'o, '_> {
             }
             of_corners.iter().for_each(|corners| corners.distribute_transpose(&mut of_to));
             let mut of_from = vec![0.0; residual.len()];
-            for tied in tied.iter().filter(|tied| tied.pair == number) {
+            for tied in tied.dofs.iter().filter(|tied| tied.pair == number) {
                 for component in 0..n {
                     let own = tied.dof as usize * n + component;
                     let is_itself = matches!(tied.terms[..], [(dof, _)] if dof == tied.dof);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use femtile_device::Cpu;
-use femtile_form::{Argument, Coefficient, Form};
+use femtile_form::{Argument, Coefficient, Equation, Form};
 use femtile_linalg::krylov::Stop;
 use femtile_mesh::{Field, Mesh};
 use femtile_operator::{CpuOperator, Differentiated, DiscreteForm, State};
@@ -11,6 +11,7 @@ use femtile_space::Space;
 
 use super::approximation::Approximation;
 use super::kernel::Motions;
+use super::lower_degree::with_lower_degree;
 use super::solve::{config_for, takes_motions};
 use super::{FormProblem, FormSolution};
 use crate::matrix::Given;
@@ -41,9 +42,9 @@ impl Functional {
 /// A function on the mesh of a problem at a time, such as the solution of the problem.
 #[derive(Debug, Clone, Copy)]
 pub struct FormAt<'a, 'm> {
-    problem: &'a FormProblem<'m>,
-    u: &'a [f64],
-    time: f64,
+    pub(super) problem: &'a FormProblem<'m>,
+    pub(super) u: &'a [f64],
+    pub(super) time: f64,
 }
 
 impl<'m> FormProblem<'m> {
@@ -53,18 +54,23 @@ impl<'m> FormProblem<'m> {
     }
 
     /// Returns the problem whose energy is a functional.
-    fn of_functional(&self, functional: &Functional) -> Result<Self, SolveError> {
+    pub(super) fn of_functional(&self, functional: &Functional) -> Result<Self, SolveError> {
         let names: Vec<&str> = functional.scalars.iter().map(|(name, _)| name.as_str()).collect();
         let equation = self.equation.functional(&functional.formula, &names);
-        let equation = equation.map_err(|error| self.at_its_setting(error))?;
-        let mut problem = self.clone();
-        (problem.equation, problem.given, problem.terms) = (equation, Vec::new(), Vec::new());
-        (problem.exact, problem.interfaces) = (None, Vec::new());
-        problem.coefficients.retain(|(name, _)| problem.equation.coefficient_shape(name).is_some());
+        let mut problem = self.without_conditions(equation.map_err(|error| self.at_its_setting(error))?);
         for (name, value) in &functional.scalars {
             problem.scalar(name, value)?;
         }
         Ok(problem)
+    }
+
+    /// Returns the problem with another equation, which has some of the coefficients, and without conditions.
+    pub(super) fn without_conditions(&self, equation: Equation) -> Self {
+        let mut problem = self.clone();
+        (problem.equation, problem.given, problem.terms) = (equation, Vec::new(), Vec::new());
+        (problem.exact, problem.interfaces) = (None, Vec::new());
+        problem.coefficients.retain(|(name, _)| problem.equation.coefficient_shape(name).is_some());
+        problem
     }
 
     /// Returns a coefficient as a cell field.
@@ -177,15 +183,16 @@ impl FormAt<'_, '_> {
         let approximation = Approximation::new(self.problem, &form, config);
         let operator = self.operator(space, &form)?;
         let config = SolverConfig { ranks: Ranks::One, ..config.clone() };
-        let config = config_for(&config, &form)?;
+        let mut config = config_for(&config, &form)?;
         let constraints = self.problem.constraints_at(space, b.len(), self.time)?;
+        let motions = Motions::new(space, &form, &self.problem.unknowns())?;
+        with_lower_degree(&mut config, (space, &form), &motions, &constraints)?;
         constraints.distribute_transpose(&mut b);
         let mut matrix = operator.assemble(&self.state(), operator.pattern(&constraints)?)?;
         if !form.is_symmetric() {
             matrix = matrix.transpose()?;
         }
         let approximated = approximation.of(&matrix, &config)?;
-        let motions = Motions::new(space, &form, &self.problem.unknowns())?;
         let near_nullspace =
             takes_motions(&config, &form, &motions).then(|| motions.near_nullspace(&constraints));
         let given = Given { near_nullspace: near_nullspace.as_deref(), approximation: approximated.as_ref() };

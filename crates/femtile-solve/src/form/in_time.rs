@@ -1,19 +1,23 @@
 //! Runs in time of problems of a form.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use femtile_comm::Comm;
 use femtile_device::Cpu;
 use femtile_device::cuda::Opening;
 use femtile_form::{CellTerms, Components, Dependence, Equation, EquationText, Form, Unknown};
-use femtile_linalg::LinearOperator;
+use femtile_linalg::{LinalgError, LinearOperator};
 use femtile_operator::{CpuOperator, DiscreteForm, State};
-use femtile_space::LinearConstraints;
+use femtile_space::{LinearConstraints, Space};
 use femtile_time::implicit::{Checkpoint, Outcome, Scheme, Steps, Stop};
 
 use super::approximation::Approximation;
 use super::equation::FormEquation;
 use super::evaluation::{Evaluate, on_host};
 use super::kernel::Motions;
-use super::on_ranks::Known;
+use super::lower_degree::with_lower_degree;
+use super::on_ranks::{Division, Known, opened_for_ranks};
+use super::part::FormPart;
 use super::problem::of_equation;
 use super::rank_form::{CellMatrix, RankForm};
 use super::solution::{FormSolution, SolvedBy};
@@ -22,10 +26,15 @@ use super::stages::FormStages;
 use super::{FormProblem, diffusion, stress};
 use crate::device::{Choice, Chosen};
 use crate::matrix::{check_preconditioner, resolved};
-use crate::ranks::RankDevice;
+use crate::ranks::device::{RankDevices, joined};
+use crate::ranks::rows::agreed;
+use crate::ranks::{GlobalUnknowns, Keepers, RankDevice, on_all};
 use crate::system::SystemSummary;
-use crate::transient::{Beginning, Record, linear_outcome, warnings_of};
-use crate::{DeviceChoice, PreconditionerConfig, SolveError, SolverConfig, Stage, Stages, TimeStepping};
+use crate::transient::{Beginning, Moment, Record, linear_outcome, warnings_of};
+use crate::{
+    DeviceChoice, NonlinearReport, PreconditionerConfig, SolveError, SolverConfig, Stage, Stages,
+    TimeStepping,
+};
 
 /// Receives frames and checkpoints of a run in time of a form; an error ends it.
 pub trait FormObserver: Send {
@@ -57,9 +66,10 @@ struct Observed<'a, 'm> {
 }
 
 impl Record for Observed<'_, '_> {
-    fn frame(&mut self, number: usize, time: f64, values: Vec<f64>) -> Result<(), SolveError> {
+    fn frame(&mut self, number: usize, time: f64, at: Moment) -> Result<(), SolveError> {
         let solution = &mut self.solution;
-        (solution.problem, solution.time, solution.u) = (self.problem.at_time(time), time, values);
+        (solution.problem, solution.time) = (self.problem.at_time(time), time);
+        (solution.u, solution.rate) = (at.values, at.rate);
         self.observer.frame(number, solution)
     }
 
@@ -69,8 +79,9 @@ impl Record for Observed<'_, '_> {
 }
 
 impl<'m> FormProblem<'m> {
-    /// Advances the equation $r(t, u, \partial u/\partial t) = 0$ of [`Self::in_time`] from [`Self::initial`], on one rank; returns the
-    /// solution at the last time, and how the run ended.
+    /// Advances the equation $r(t, u, \partial u/\partial t) = 0$ of [`Self::in_time`] from [`Self::initial`]; returns the solution at
+    /// the last time, and how the run ended. Several ranks divide the unknowns; each of them has the whole mesh, and the first one calls
+    /// the observer.
     ///
     /// Stages are solved by Newton's method; if the form is linear by one linear solve, whose matrix is kept while the length of
     /// steps does not change and no entry depends on t. [`PreconditionerConfig::Auto`] is the diagonal if the tangent is not
@@ -102,7 +113,7 @@ impl<'m> FormProblem<'m> {
     ///
     /// # Errors
     /// As [`Self::solve`]; [`SolveError::Setting`] for an equation without the rate of u, for schemes that its rate does not go with,
-    /// and for several ranks; errors of the observer. A run that stops before the end is an outcome.
+    /// and for ranks that go on from other states; errors of the observer. A run that stops before the end is an outcome.
     pub fn integrate(
         &self,
         stepping: &TimeStepping,
@@ -115,10 +126,6 @@ impl<'m> FormProblem<'m> {
         if !self.is_in_time || self.continuation.is_some() {
             let message = "the equation is not one in time, or has load steps: make it with `in_time`, without `continuation`";
             return Err(SolveError::setting(&["time".into()], message));
-        }
-        if config.ranks.n() > 1 {
-            let message = "a form in time is solved by one rank: take ranks = 1";
-            return Err(SolveError::solver("ranks", message));
         }
         let space = self.space()?;
         let at_start = self.at_time(stepping.start);
@@ -136,12 +143,14 @@ impl<'m> FormProblem<'m> {
         if is_auto && !approximation.takes_cg {
             config.preconditioner = PreconditionerConfig::Jacobi;
         }
-        let config = &resolved(&config);
+        config = resolved(&config);
         config.check()?;
-        check_preconditioner(config)?;
+        check_preconditioner(&config)?;
         let constraints =
             self.constraints_at(&space, space.n_dofs() * form.n_components(), stepping.start)?;
         let motions = Motions::new(&space, &form, &self.unknowns())?;
+        with_lower_degree(&mut config, (&space, &form), &motions, &constraints)?;
+        let config = &config;
         let known = Known {
             problem: self,
             space: &space,
@@ -152,28 +161,31 @@ impl<'m> FormProblem<'m> {
             motions: &motions,
         };
         stages.begin(Stage::Assemble)?;
+        let mut warnings = self.warnings();
+        let run = Run { known: &known, stepping, config };
+        if config.ranks.n() > 1 {
+            let ended = run.on_ranks(cpu, opening, observer, stages)?;
+            return Ok(run.solution(ended, &warnings));
+        }
         let opened = match opening {
             Some(opening) => Some(opening.wait()?),
             None => config.device.open()?,
         };
         let work = (constraints.n_dofs(), stepping.steps.expected());
         let Choice { device, mut reason } = config.device.choose_for_steps(opened, work, cpu.threads());
-        let mut warnings = self.notes().to_vec();
-        warnings.extend(self.warnings_of_sides(&space)?);
         if let Chosen::Cuda(gpu) = &device {
             let gpu = config.device.with_overflow(gpu);
             let evaluate = known.on_gpu();
-            let run = Run { known: &known, stepping, cpu, config, reason: &reason };
-            match run.on((&gpu, evaluate), &warnings, observer, stages) {
+            match run.on_one_rank((&gpu, evaluate), (cpu, &reason), observer, stages) {
                 Err(error) if config.device == DeviceChoice::Auto && error.is_device_trouble() => {
                     reason = error.to_string();
                     warnings.push(format!("solved on the CPU: {reason}"));
                 }
-                done => return done,
+                ended => return Ok(run.solution(ended?, &warnings)),
             }
         }
-        let run = Run { known: &known, stepping, cpu, config, reason: &reason };
-        run.on((cpu, on_host), &warnings, observer, stages)
+        let ended = run.on_one_rank((cpu, on_host), (cpu, &reason), observer, stages)?;
+        Ok(run.solution(ended, &warnings))
     }
 
     /// Refuses a content that depends on t, and formulas with the rate of an unknown beside it.
@@ -228,62 +240,198 @@ fn check_scheme(form: &Form, scheme: Scheme, has_content: bool) -> Result<(), So
 struct Run<'a, 'm> {
     known: &'a Known<'a, 'm>,
     stepping: &'a TimeStepping,
-    cpu: &'a Cpu,
     config: &'a SolverConfig,
-    /// The reason for the device.
-    reason: &'a str,
+}
+
+/// The end of a run.
+struct Ended {
+    /// u and its rate; empty on ranks that do not keep them.
+    at: Moment,
+    outcome: Outcome,
+    nonlinear: Option<NonlinearReport>,
+    by: SolvedBy,
+    warnings: Vec<String>,
+}
+
+/// The last function of a run at the owned unknowns of a rank, and what was used.
+struct Advanced {
+    own: Moment,
+    outcome: Outcome,
+    nonlinear: Option<NonlinearReport>,
+    parts: SystemSummary,
+    /// With the method and the preconditioner of the last linear solve.
+    config: SolverConfig,
+    warnings: Vec<String>,
+}
+
+impl Advanced {
+    fn into_ended(self, at: Moment, by: SolvedBy) -> Ended {
+        let Self { outcome, nonlinear, warnings, .. } = self;
+        Ended { at, outcome, nonlinear, by, warnings }
+    }
 }
 
 impl<'m> Run<'_, 'm> {
-    fn on<D: RankDevice>(
+    fn on_one_rank<D: RankDevice>(
         &self,
         (device, evaluate): (&D, Evaluate<D>),
-        warnings: &[String],
+        (cpu, reason): (&Cpu, &str),
         observer: &mut dyn FormObserver,
         stages: &mut Stages<'_>,
-    ) -> Result<(FormSolution<'m>, Outcome), SolveError> {
-        let &Self { known, stepping, cpu, config, reason } = self;
-        let Known { problem, space, form, approximation, constraints, motions, .. } = *known;
+    ) -> Result<Ended, SolveError> {
+        let Known { problem, space, form, constraints, .. } = *self.known;
         let operator = CpuOperator::new(DiscreteForm::new(space, form, &problem.facets)?, cpu)?;
         let all: Vec<u32> = (0..constraints.n_dofs() as u32).collect();
-        // Rigid motions are those of elasticity, whose tangent is symmetric.
-        let has_motions = approximation.takes_cg && takes_motions(config, form, motions);
-        let near_nullspace = has_motions.then(|| motions.rows_of(&all, constraints));
+        let near_nullspace = self.near_nullspace(&all);
         let (operator, comm) = (Some(operator), Comm::alone());
         let on_rank =
             RankForm { device, comm, cpu, operator, part: None, near_nullspace, loads: problem.loads(space) };
-        let mass = match stepping.steps {
-            Steps::Fixed(_) => None,
-            Steps::Adaptive { .. } => Some(mass(known, &on_rank)?),
+        let mass = self.mass(&on_rank, Some((problem, space)))?;
+        let mut observed = self.observed(observer, (device, reason));
+        let mut advanced = self.advance((&on_rank, evaluate), mass, (&mut observed, None), stages)?;
+        let by = SolvedBy::new((device, reason), advanced.parts.clone(), &advanced.config);
+        let at = std::mem::take(&mut advanced.own);
+        Ok(advanced.into_ended(at, by))
+    }
+
+    /// Runs on several ranks.
+    fn on_ranks(
+        &self,
+        cpu: &Cpu,
+        opening: Option<Opening>,
+        observer: &mut dyn FormObserver,
+        stages: &mut Stages<'_>,
+    ) -> Result<Ended, SolveError> {
+        let &Self { known, stepping, config } = self;
+        known.check_ranks(config)?;
+        config.ranks.check_resumed(stepping.resume.as_deref())?;
+        let opened = opened_for_ranks(config, opening)?;
+        let division = known.divide(config)?;
+        // Threads share the observer, which the first one calls.
+        let observer = Mutex::new(Some(observer));
+        let take = || observer.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let work = |cpu: &Cpu, comm: &Comm, stages: &mut Stages<'_>, keepers: Keepers| {
+            let mut none = ();
+            let observer = if comm.rank() == 0 { take() } else { None }.unwrap_or(&mut none);
+            let with = (&division, keepers);
+            match joined(comm, opened.as_ref(), config)? {
+                (Some(gpu), comm) => {
+                    self.on_rank(RankDevices { cpu, device: &gpu, comm: &comm }, with, observer, stages)
+                }
+                (None, comm) => {
+                    self.on_rank(RankDevices { cpu, device: cpu, comm: &comm }, with, observer, stages)
+                }
+            }
         };
-        let equation = FormEquation::new(&on_rank, approximation, (config, evaluate), &|| false)?;
-        let mut system = FormStages::new(known, equation, mass, config);
-        if let Some(checkpoint) = &stepping.resume {
-            system.restore(&checkpoint.memory)?;
+        on_all(cpu, &config.ranks, work, stages)
+    }
+
+    /// Runs on one of several ranks, on its device. Collective.
+    fn on_rank<D: RankDevice>(
+        &self,
+        on: RankDevices<'_, D>,
+        (division, keepers): (&Division<'_, '_>, Keepers),
+        observer: &mut dyn FormObserver,
+        stages: &mut Stages<'_>,
+    ) -> Result<Ended, SolveError> {
+        let RankDevices { device, comm, .. } = on;
+        let part = division.part(self.known.problem, comm.rank());
+        let (own, unknowns) = self.known.on_part::<D>(comm, part.as_ref())?;
+        let (halo, owned) = (Arc::clone(unknowns.halo()), unknowns.owned.clone());
+        let near_nullspace = self.near_nullspace(&owned);
+        let global = GlobalUnknowns { comm, n: unknowns.n, unknowns: &owned };
+        let on_rank = self.known.rank_form(on, (own.as_ref(), unknowns), near_nullspace)?;
+        let mass = self.mass(&on_rank, own.as_ref().map(FormPart::problem))?;
+        let mut observed = self.observed(observer, (device, D::REASON));
+        let record: (&mut dyn Record, _) = (&mut observed, Some(&global));
+        let mut advanced = self.advance((&on_rank, on_host), mass, record, stages)?;
+        let by = division.solved_by((device, &halo), advanced.parts.clone(), &advanced.config)?;
+        let Moment { values, rate } = std::mem::take(&mut advanced.own);
+        let gather = |(factor, own): (f64, Vec<f64>)| Ok((factor, global.gather(&own, keepers)?));
+        let rate = rate.into_iter().map(gather).collect::<Result<_, LinalgError>>()?;
+        let at = Moment { values: global.gather(&values, keepers)?, rate };
+        Ok(advanced.into_ended(at, by))
+    }
+
+    /// Returns the motions for multigrid at some unknowns. Rigid motions are those of elasticity, whose tangent is symmetric.
+    fn near_nullspace(&self, unknowns: &[u32]) -> Option<Vec<f64>> {
+        let Known { form, approximation, constraints, motions, .. } = *self.known;
+        let has_motions = approximation.takes_cg && takes_motions(self.config, form, motions);
+        has_motions.then(|| motions.rows_of(unknowns, constraints))
+    }
+
+    /// Returns the mass matrix, which is that of norms, if the lengths of steps depend on them; `on` is the problem on the cells of the
+    /// rank. Collective.
+    fn mass<D: RankDevice>(
+        &self,
+        form: &RankForm<'_, D>,
+        on: Option<(&FormProblem<'_>, &Space<'_>)>,
+    ) -> Result<Option<Box<dyn LinearOperator<f64, D>>>, SolveError> {
+        match self.stepping.steps {
+            Steps::Fixed(_) => Ok(None),
+            Steps::Adaptive { .. } => mass(self.known.form.n_components(), form, on).map(Some),
         }
-        let mut u = on_rank.of_whole(&problem.initial_values(space)?)?;
-        system.impose(stepping.start, &mut u)?;
-        system.equation.check_energy(&u)?;
+    }
+
+    /// Returns the observer with a solution that has no values yet.
+    fn observed<'o, D: RankDevice>(
+        &'o self,
+        observer: &'o mut dyn FormObserver,
+        (device, reason): (&D, &str),
+    ) -> Observed<'o, 'm> {
         let parts = SystemSummary::of_refilled_matrix(Vec::new(), Vec::new());
-        let shown = FormSolution {
-            problem: problem.at_time(stepping.start),
-            space: space.clone(),
-            form: form.clone(),
-            time: stepping.start,
-            u: Vec::new(),
+        let begun = Ended {
+            at: Moment::default(),
+            outcome: not_begun(self.stepping.start),
             nonlinear: None,
-            load_steps: Vec::new(),
-            modes: Vec::new(),
-            outcome: linear_outcome(&not_begun(stepping.start)),
-            by: SolvedBy::new((device, reason), parts, config),
+            by: SolvedBy::new((device, reason), parts, self.config),
             warnings: Vec::new(),
         };
-        let mut observed = Observed { observer, problem, solution: shown };
-        let resume = stepping.resume.as_deref();
-        let from = Beginning { initial: u, resume, time_limit: config.time_limit };
-        let (u, outcome) = stepping.integrate(from, &mut system, (&mut observed, None), stages)?;
-        let mut warnings = warnings.to_vec();
-        warnings.append(&mut system.equation.linear.warnings);
+        Observed { observer, problem: self.known.problem, solution: self.solution(begun, &[]).0 }
+    }
+
+    /// Returns the solution at the end of a run, with warnings about the problem.
+    fn solution(&self, ended: Ended, warnings: &[String]) -> (FormSolution<'m>, Outcome) {
+        let Known { problem, space, form, .. } = *self.known;
+        let Ended { at: Moment { values, rate }, outcome, nonlinear, by, warnings: of_run } = ended;
+        let solution = FormSolution {
+            problem: problem.at_time(outcome.time),
+            space: space.clone(),
+            form: form.clone(),
+            time: outcome.time,
+            u: values,
+            rate,
+            nonlinear,
+            load_steps: Vec::new(),
+            modes: Vec::new(),
+            outcome: linear_outcome(&outcome),
+            by,
+            warnings: [warnings, &of_run].concat(),
+        };
+        (solution, outcome)
+    }
+
+    /// Advances the unknowns of a rank to the end. Collective.
+    fn advance<D: RankDevice>(
+        &self,
+        (form, evaluate): (&RankForm<'_, D>, Evaluate<D>),
+        mass: Option<Box<dyn LinearOperator<f64, D>>>,
+        record: (&mut dyn Record, Option<&GlobalUnknowns<'_>>),
+        stages: &mut Stages<'_>,
+    ) -> Result<Advanced, SolveError> {
+        let &Self { known, stepping, config } = self;
+        let equation = FormEquation::new(form, known.approximation, (config, evaluate), &|| false)?;
+        let mut system = FormStages::new(known, equation, mass, config);
+        let resume = stepping.resume.as_deref().map(|state| form.resumed(state)).transpose()?;
+        if let Some(checkpoint) = &resume {
+            system.restore(&checkpoint.memory)?;
+        }
+        let mut u = form.of_whole(&known.problem.initial_values(known.space)?)?;
+        system.impose(stepping.start, &mut u)?;
+        system.equation.check_energy(&u)?;
+        let from = Beginning { initial: u, resume: resume.as_deref(), time_limit: config.time_limit };
+        let (own, outcome) = stepping.integrate(from, &mut system, record, stages)?;
+        let mut warnings = std::mem::take(&mut system.equation.linear.warnings);
         warnings.extend(warnings_of(&outcome));
         if outcome.stop == Stop::SolverFailed {
             warnings.extend(system.failure.take());
@@ -293,17 +441,8 @@ impl<'m> Run<'_, 'm> {
         citations.extend(nonlinear.is_some().then_some("eisenstat1996"));
         let levels = std::mem::take(&mut system.equation.linear.levels);
         let parts = SystemSummary::of_refilled_matrix(levels, citations);
-        let solution = FormSolution {
-            problem: problem.at_time(outcome.time),
-            time: outcome.time,
-            u,
-            nonlinear,
-            outcome: linear_outcome(&outcome),
-            by: SolvedBy::new((device, reason), parts, system.equation.linear.config()),
-            warnings,
-            ..observed.solution
-        };
-        Ok((solution, outcome))
+        let config = system.equation.linear.config().clone();
+        Ok(Advanced { own, outcome, nonlinear, parts, config, warnings })
     }
 }
 
@@ -312,12 +451,12 @@ fn not_begun(time: f64) -> Outcome {
     Outcome { stop: Stop::Finished, steps: 0, rejected: 0, restarts: 0, iterations: 0, idle: 0, time }
 }
 
-/// Returns the mass matrix of all components, which is that of norms.
+/// Returns the mass matrix of `n` components on the cells of a rank, none if it has no cells. Collective.
 fn mass<D: RankDevice>(
-    known: &Known<'_, '_>,
-    on: &RankForm<'_, D>,
+    n: usize,
+    on_rank: &RankForm<'_, D>,
+    on: Option<(&FormProblem<'_>, &Space<'_>)>,
 ) -> Result<Box<dyn LinearOperator<f64, D>>, SolveError> {
-    let n = known.form.n_components();
     let components = (n > 1).then_some(Components::Count(n));
     let text = EquationText {
         unknown: [("u".to_owned(), Unknown { components })].into(),
@@ -325,19 +464,24 @@ fn mass<D: RankDevice>(
         ..EquationText::default()
     };
     let equation = Equation::new("mass", text)?;
-    let form = known.problem.begun(&equation).build()?;
-    let discrete = DiscreteForm::new(known.space, &form, &known.problem.facets)?;
-    let operator = Some(CpuOperator::new(discrete, on.cpu)?);
+    let form = on.map(|(problem, _)| problem.begun(&equation).build()).transpose()?;
+    let operator = match (on, &form) {
+        (Some((problem, space)), Some(form)) => DiscreteForm::new(space, form, &problem.facets)
+            .and_then(|discrete| CpuOperator::new(discrete, on_rank.cpu))
+            .map(Some),
+        _ => Ok(None),
+    };
     let of_mass = RankForm {
-        device: on.device,
-        comm: on.comm.clone(),
-        cpu: on.cpu,
-        operator,
-        part: None,
+        device: on_rank.device,
+        comm: on_rank.comm.clone(),
+        cpu: on_rank.cpu,
+        operator: agreed(&on_rank.comm, operator.map_err(SolveError::from))?,
+        part: on_rank.part.clone(),
         near_nullspace: None,
         loads: Vec::new(),
     };
-    let mut cells = CellMatrix::new(on.cpu)?;
-    cells.fill(&of_mass, &State::of(&[]), &LinearConstraints::none(known.constraints.n_dofs()))?;
+    let mut cells = CellMatrix::new(on_rank.cpu)?;
+    let free = LinearConstraints::none(of_mass.n_of_cells());
+    agreed(&on_rank.comm, cells.fill(&of_mass, &State::of(&[]), &free))?;
     Ok(cells.operator(&of_mass)?)
 }

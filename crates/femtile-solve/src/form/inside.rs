@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use femtile_form::{Domain, Form, Input};
+use femtile_form::{Domain, Form, Input, ON_FACETS};
 use femtile_mesh::Mesh;
 use femtile_mesh::check::BoundaryFacets;
 
@@ -15,7 +15,7 @@ use crate::{Key, Region, SolveError};
 /// The facets of a condition.
 pub(super) struct OnFacets {
     pub facets: Vec<u32>,
-    /// Whether it names a side of those inside the mesh.
+    /// Whether it has one side alone of each of those inside the mesh.
     pub has_side: bool,
 }
 
@@ -43,12 +43,23 @@ impl FormProblem<'_> {
     /// # Errors
     /// [`SolveError::Setting`] if it has none; for a side, if no cell has its tag and if a facet has it on both sides.
     pub fn facets(&self, region: impl Into<Region>, path: &[Key]) -> Result<Vec<u32>, SolveError> {
-        match region.into() {
-            Region::Side { of, cells } => self.at_cells(self.both_sides(*of, path)?, &cells, &of_side(path)),
+        Ok(self.on_facets(region.into(), path)?.facets)
+    }
+
+    /// As [`Self::facets`], with whether the region has one side alone of each facet inside the mesh.
+    pub(super) fn on_facets(&self, region: Region, path: &[Key]) -> Result<OnFacets, SolveError> {
+        match region {
+            Region::Side { of, cells } => {
+                let facets = self.at_cells(self.both_sides(*of, path)?, &cells, &of_side(path))?;
+                Ok(OnFacets { facets, has_side: true })
+            }
             of => {
-                let mut facets = self.both_sides(of, path)?;
-                facets.retain(|&facet| self.twin(facet).is_none_or(|twin| facet < twin));
-                Ok(facets)
+                let all = self.both_sides(of, path)?;
+                let twin = |facet: u32| self.twin(facet).filter(|twin| all.binary_search(twin).is_ok());
+                // The sides of parts that touch have tags of their own.
+                let has_side = all.iter().all(|&facet| twin(facet).is_none());
+                let is_first = |facet: &u32| twin(*facet).is_none_or(|twin| *facet < twin);
+                Ok(OnFacets { facets: all.iter().copied().filter(is_first).collect(), has_side })
             }
         }
     }
@@ -89,7 +100,9 @@ impl FormProblem<'_> {
             let message = format!("no cell with the tag `{cells}` has one of the facets");
             return Err(SolveError::setting(path, message));
         }
-        match facets.iter().find(|&&facet| self.twin(facet).is_some_and(is_at)) {
+        // The other side counts if it is one of the facets: those of parts that touch have tags of their own.
+        let has_twin = |facet: u32| self.twin(facet).is_some_and(|twin| facets.binary_search(&twin).is_ok());
+        match facets.iter().find(|&&facet| has_twin(facet)) {
             None => Ok(facets),
             Some(&facet) => {
                 let n = self.facets.facet(facet as usize).len() as f64;
@@ -167,8 +180,9 @@ impl FormProblem<'_> {
                     true => ", as the thickness does",
                     false => "",
                 };
+                let what = if term.name == ON_FACETS { "formula" } else { "condition" };
                 let message = format!(
-                    "the tag is on facets inside the mesh, and the condition depends on the normal, on the gradient or on the \
+                    "the tag is on facets inside the mesh, and the {what} depends on the normal, on the gradient or on the \
                      cell{thickness}, which differ on the two sides: give the tag of the cells on one side, `from = \"…\"`"
                 );
                 return Err(SolveError::setting(&path, message));

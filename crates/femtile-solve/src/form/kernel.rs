@@ -1,15 +1,19 @@
 //! Functions on which an equation is zero: constants and rigid motions.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use femtile_expression::Shape;
 use femtile_form::{Class, Dependence, Domain, Form, Integral, Integrand};
 use femtile_linalg::eigen::{Dense, symmetric_eigen};
-use femtile_operator::DiscreteForm;
+use femtile_operator::{DiscreteForm, State};
 use femtile_space::{LinearConstraints, PointMap, Space, SpaceError};
 
 /// Sum of squares at the constrained unknowns below which a motion is free; rounding leaves 1e-10 of a million of them.
 const FREE: f64 = 1e-8;
+
+/// Part of the tangent of an interface applied to a motion that is rounding.
+const ROUNDING: f64 = 1e-8;
 
 /// The name of the constants.
 pub(super) const CONSTANT: &str = "a constant";
@@ -122,6 +126,11 @@ impl Motions {
         if self.are_several && classes.any(may_hold) {
             return Ok(None);
         }
+        let over_cells = form.integrals().iter().filter(|own| own.domain == Domain::Cells);
+        let has = |of: fn(&Class) -> Dependence| {
+            over_cells.clone().any(|own| of(own.integrand.class()) != Dependence::Zero)
+        };
+        let (has_convection, has_drift) = (has(|class| class.convection), has(|class| class.drift));
         let (m, n) = (self.vectors.len(), form.n_components());
         let Parts { of_dof, groups } = Parts::new(discrete, constraints);
         // The place of the first motion of each part among those of its group.
@@ -132,6 +141,16 @@ impl Motions {
             parts.iter().enumerate().for_each(|(place, &part)| first[part as usize] = (group, own(place)));
         }
         let size = |parts: &Vec<u32>| if parts.len() > MOST_PARTS { m } else { parts.len() * m };
+        // A motion that the cells leave free is one of the tangent, or of its transpose, with those rows.
+        let places = PlacesOfMotions { first: &first, of_dof: &of_dof, n };
+        let [rows, columns] = self.interface_rows(discrete, &places, groups.iter().map(size).collect());
+        let mut held_by_interfaces = Vec::new();
+        if !has_drift || has_convection {
+            held_by_interfaces.push(rows);
+        }
+        if !has_convection {
+            held_by_interfaces.push(columns);
+        }
         let mut grams: Vec<Vec<Vec<f64>>> =
             groups.iter().map(|parts| vec![vec![0.0; size(parts)]; size(parts)]).collect();
         // A motion is free if it satisfies the constraints without their constants.
@@ -156,20 +175,103 @@ impl Motions {
                 row.iter().for_each(|&(j, of_column)| grams[group][i][j] += of_row * of_column);
             }
         }
-        for (parts, mut gram) in groups.iter().zip(grams) {
+        for (group, (parts, mut gram)) in groups.iter().zip(grams).enumerate() {
             for place in (0..gram.len()).step_by(m.max(1)) {
                 self.held.iter().for_each(|&motion| gram[place + motion][place + motion] += 1.0);
             }
-            let basis = null_space(&gram, FREE);
-            if basis.is_empty() {
+            let with_rows = |rows: &Vec<Vec<Vec<f64>>>| {
+                let mut gram = gram.clone();
+                for row in &rows[group] {
+                    let places = gram.iter_mut().zip(row);
+                    places.for_each(|(own, x)| own.iter_mut().zip(row).for_each(|(sum, y)| *sum += x * y));
+                }
+                null_space(&gram, FREE)
+            };
+            let Some(basis) = held_by_interfaces.iter().map(with_rows).find(|basis| !basis.is_empty()) else {
                 continue;
-            }
-            let is_one_of = |part: &u32| parts.contains(part);
-            let dof = of_dof.iter().position(is_one_of).filter(|_| groups.len() > 1);
-            let at = dof.map(|dof| Ok::<_, SpaceError>(places(space)?[dof])).transpose()?;
+            };
+            // Of parts that are not all free, one that is.
+            let moves = |place: usize| {
+                let own =
+                    |motion: &Vec<f64>| motion[place * m..(place + 1) * m].iter().any(|x| x.abs() > 1e-4);
+                parts.len() > MOST_PARTS || basis.iter().any(own)
+            };
+            let is_free: Vec<bool> = (0..parts.len()).map(moves).collect();
+            let is_one_of =
+                |part: &u32| parts.iter().zip(&is_free).any(|(own, is_free)| own == part && *is_free);
+            let are_several = groups.len() > 1 || is_free.contains(&false);
+            let dof = of_dof.iter().position(is_one_of).filter(|_| are_several);
+            let at = dof.map(|dof| Ok::<_, SpaceError>(self::places(space)?[dof])).transpose()?;
             return Ok(Some(Free { motions: self.describe(basis), at }));
         }
         Ok(None)
+    }
+
+    /// Returns for each group orthonormal rows that the tangent of the interfaces, and its transpose, apply to its motions: one is free
+    /// if all are zero. Factors that depend on u are those at values around 1.
+    ///
+    /// # Cost
+    /// One pass over the points of the interfaces; a number for each unknown there and each motion of its group.
+    fn interface_rows(
+        &self,
+        discrete: DiscreteForm<'_>,
+        places: &PlacesOfMotions<'_>,
+        sizes: Vec<usize>,
+    ) -> [Vec<Vec<Vec<f64>>>; 2] {
+        let mut found = [BTreeMap::new(), BTreeMap::new()];
+        let mut alone: Vec<(usize, Row)> = Vec::new();
+        if !joined(discrete.form()).is_empty() {
+            // No two values are the same.
+            let value = |i: usize| 0.5 + (i as f64 * 0.618_033_988_749_894_9).fract();
+            let u: Vec<f64> = (0..discrete.n_unknowns()).map(value).collect();
+            let state = State { time: 1.0, ..State::of(&u) };
+            let mut add = |which: usize, unknown: u32, of: u32, value: f64| {
+                let (group, place) = places.of(of);
+                let new = || (group, Row { values: vec![0.0; sizes[group]], bound: 0.0 });
+                let (_, Row { values, bound }) = found[which].entry(unknown).or_insert_with(new);
+                *bound += value.abs();
+                let motions = values[place..].iter_mut().zip(&self.vectors);
+                motions.for_each(|(sum, motion)| *sum += value * motion[of as usize]);
+            };
+            let entries = discrete.for_interface_entries(&state, &mut |row, column, value| {
+                add(0, row, column, value);
+                add(1, column, row, value);
+            });
+            if entries.is_err() {
+                // A factor has no value there: as if both sides had the same motions.
+                found = [BTreeMap::new(), BTreeMap::new()];
+                alone = self.rows_of_sides(discrete, places, &sizes);
+            }
+        }
+        found.map(|rows| {
+            let mut of_groups = vec![Vec::new(); sizes.len()];
+            let all = alone.iter().cloned().chain(rows.into_values());
+            all.for_each(|(group, row)| row.extend(&mut of_groups[group]));
+            of_groups
+        })
+    }
+
+    /// Returns rows that both sides of interfaces have the same motions.
+    fn rows_of_sides(
+        &self,
+        discrete: DiscreteForm<'_>,
+        places: &PlacesOfMotions<'_>,
+        sizes: &[usize],
+    ) -> Vec<(usize, Row)> {
+        let dofs = pairs_of_dofs(discrete, &joined(discrete.form()));
+        let mut known: Vec<[(usize, usize); 2]> =
+            dofs.into_iter().map(|pair| pair.map(|dof| places.of(dof * places.n as u32))).collect();
+        known.sort_unstable();
+        known.dedup();
+        let of = |[(group, first), (_, other)]: [(usize, usize); 2]| {
+            (0..self.vectors.len()).map(move |motion| {
+                let mut values = vec![0.0; sizes[group]];
+                values[first + motion] += 1.0;
+                values[other + motion] -= 1.0;
+                (group, Row { values, bound: 1.0 })
+            })
+        };
+        known.into_iter().flat_map(of).collect()
     }
 
     /// Returns whether the form has a reaction, apart from the hoop strain u_r/r of a body of revolution.
@@ -267,6 +369,61 @@ fn joined(form: &Form) -> Vec<[u32; 2]> {
     pairs.flatten().copied().collect()
 }
 
+/// Returns a degree of freedom of the cell of each side of pairs of facets.
+fn pairs_of_dofs(discrete: DiscreteForm<'_>, pairs: &[[u32; 2]]) -> Vec<[u32; 2]> {
+    if pairs.is_empty() {
+        return Vec::new();
+    }
+    let space = discrete.space();
+    let (sides, mut dofs) = (space.boundary_facets(discrete.boundary()), vec![0; space.element().n_dofs()]);
+    let mut of = |facet: u32| {
+        space.cell_dofs(sides[facet as usize].position, &mut dofs);
+        dofs[0]
+    };
+    pairs.iter().map(|pair| pair.map(&mut of)).collect()
+}
+
+/// The place of the motions of each part among those of its group.
+struct PlacesOfMotions<'p> {
+    /// The group of each part and the place of its first motion.
+    first: &'p [(usize, usize)],
+    /// The part of each degree of freedom.
+    of_dof: &'p [u32],
+    n: usize,
+}
+
+impl PlacesOfMotions<'_> {
+    /// Returns the group of an unknown and the place of its first motion.
+    fn of(&self, unknown: u32) -> (usize, usize) {
+        self.first[self.of_dof[unknown as usize / self.n] as usize]
+    }
+}
+
+/// A row of a matrix applied to motions.
+#[derive(Debug, Clone)]
+struct Row {
+    values: Vec<f64>,
+    /// The sum of the sizes of what was added.
+    bound: f64,
+}
+
+impl Row {
+    /// Adds the row to orthonormal ones, unless what they lack of it is rounding.
+    fn extend(self, basis: &mut Vec<Vec<f64>>) {
+        let Self { mut values, bound } = self;
+        let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+        for own in basis.iter().chain(basis.iter()) {
+            let along = product(own, &values);
+            values.iter_mut().zip(own).for_each(|(x, own)| *x -= along * own);
+        }
+        let size = product(&values, &values).sqrt();
+        if size > ROUNDING * bound {
+            values.iter_mut().for_each(|x| *x /= size);
+            basis.push(values);
+        }
+    }
+}
+
 /// Most parts of a group whose motions are independent.
 const MOST_PARTS: usize = 16;
 
@@ -274,28 +431,18 @@ const MOST_PARTS: usize = 16;
 struct Parts {
     /// The part of each degree of freedom.
     of_dof: Vec<u32>,
-    /// Parts that constraints connect.
+    /// Parts that constraints or interfaces connect.
     groups: Vec<Vec<u32>>,
 }
 
 impl Parts {
-    /// Facets between which there is a flux connect their cells.
     fn new(discrete: DiscreteForm<'_>, constraints: &LinearConstraints) -> Self {
         let (space, n_components) = (discrete.space(), discrete.form().n_components());
-        let pairs = joined(discrete.form());
         let mut forest = Forest((0..space.n_dofs() as u32).collect());
         let mut dofs = vec![0; space.element().n_dofs()];
         for position in 0..space.n_cells() {
             space.cell_dofs(position, &mut dofs);
             dofs[1..].iter().for_each(|&dof| forest.unite(dofs[0], dof));
-        }
-        let sides = if pairs.is_empty() { Vec::new() } else { space.boundary_facets(discrete.boundary()) };
-        for pair in pairs {
-            let [first, other] = pair.map(|facet| {
-                space.cell_dofs(sides[facet as usize].position, &mut dofs);
-                dofs[0]
-            });
-            forest.unite(first, other);
         }
         let of_dof = forest.numbers();
         let mut forest = Forest((0..of_dof.iter().map(|&part| part + 1).max().unwrap_or(0)).collect());
@@ -303,6 +450,9 @@ impl Parts {
         for &unknown in constraints.dofs() {
             let terms = constraints.terms(unknown).into_iter().flatten();
             terms.for_each(|&(other, _)| forest.unite(part(unknown), part(other)));
+        }
+        for [first, other] in pairs_of_dofs(discrete, &joined(discrete.form())) {
+            forest.unite(of_dof[first as usize], of_dof[other as usize]);
         }
         let mut groups = Vec::new();
         for (part, group) in forest.numbers().into_iter().enumerate() {

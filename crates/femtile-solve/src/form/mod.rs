@@ -4,6 +4,8 @@
 //! CPU by `femtile-operator` and solved as a matrix, by one rank or several; a [`FormSolution`] has u and what is computed from
 //! it.
 //!
+//! [`recovery`] has gradients recovered at nodes and the estimate of the error.
+//!
 //! [`solve`] has linear forms, [`newton`] the others: an [`equation`] is one at a time t, a [`rank_form`] its cells on a rank with
 //! the matrix of its tangent. [`in_time`] has runs in time, whose [`stages`] are equations with a rate ([`stage`]); [`modes`] has eigenvalues.
 
@@ -18,8 +20,10 @@ mod given;
 mod gradient;
 mod in_time;
 mod inside;
+mod integral;
 mod interface;
 mod kernel;
+mod lower_degree;
 mod manufactured;
 mod modes;
 mod newton;
@@ -29,6 +33,8 @@ mod output;
 mod part;
 mod problem;
 mod rank_form;
+mod reach;
+mod recovery;
 mod relations;
 mod side_matrix;
 mod solution;
@@ -43,7 +49,8 @@ mod totals;
 pub use continuation::{Continuation, LoadStep};
 pub use gradient::{FormAt, Functional};
 pub use in_time::FormObserver;
-pub use interface::InterfacePlace;
+pub use integral::FormIntegral;
+pub use interface::{InterfaceFlux, InterfacePlace};
 pub use manufactured::{ErrorNorms, ManufacturedBoundary};
 pub use modes::Mode;
 pub use problem::FormProblem;

@@ -14,6 +14,7 @@ use femtile_sparse::csr::Csr;
 
 use super::approximation::{is_convective, is_of_definiteness};
 use super::kernel::{Motions, places};
+use super::lower_degree::with_lower_degree;
 use super::problem::{DENSITY, of_equation};
 use super::solution::{FormSolution, SolvedBy};
 use super::solve::{config_for, takes_motions};
@@ -131,6 +132,8 @@ impl<'m> FormProblem<'m> {
         check_preconditioner(&config)?;
         let constraints = problem.constraints_at(&space, space.n_dofs() * form.n_components(), 0.0)?;
         problem.check_values(&constraints)?;
+        let motions = Motions::new(&space, &form, &problem.unknowns())?;
+        with_lower_degree(&mut config, (&space, &form), &motions, &constraints)?;
         let n_free = constraints.n_dofs() - constraints.dofs().len();
         if count == 0 || count > n_free {
             let message = format!("{count} modes, where {n_free} unknowns are free: take 1 to {n_free}");
@@ -143,9 +146,7 @@ impl<'m> FormProblem<'m> {
             None => config.device.open()?,
         };
         let Choice { device, mut reason } = config.device.choose(opened, constraints.n_dofs(), cpu.threads());
-        let mut warnings = self.notes().to_vec();
-        warnings.extend(self.warnings_of_sides(&space)?);
-        let motions = Motions::new(&space, &form, &problem.unknowns())?;
+        let mut warnings = problem.warnings();
         let eigen = Eigenproblem {
             problem: &problem,
             space: &space,
@@ -395,6 +396,7 @@ impl<'m> Eigenproblem<'_, 'm> {
             form: form.clone(),
             time: 0.0,
             u: modes[0].u.clone(),
+            rate: Vec::new(),
             nonlinear: None,
             load_steps: Vec::new(),
             modes,

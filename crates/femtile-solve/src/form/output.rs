@@ -8,11 +8,11 @@ use femtile_mesh::io::vtu::WriteOptions;
 
 use super::{FormSolution, Mode};
 use crate::output::{NodalField, write_vtu};
-use crate::{SolutionData, SolveError};
+use crate::{Fields, SolutionData, SolveError};
 
 impl FormSolution<'_> {
-    /// Writes the mesh, u and, of elasticity, `stress` and `von_mises` as a VTU file; returns the sum of the file if the options
-    /// ask for it.
+    /// Writes the mesh, u, of elasticity `stress` and `von_mises`, and further fields as a VTU file; returns the sum of the file if
+    /// the options ask for it.
     ///
     /// Cells have the degree of the solution or the order of the mesh, whichever is higher; vectors have three components.
     ///
@@ -21,21 +21,26 @@ impl FormSolution<'_> {
     pub fn write_vtu(
         &self,
         path: impl AsRef<Path>,
+        fields: &Fields,
         options: WriteOptions<'_>,
     ) -> Result<Option<FileSum>, SolveError> {
-        write_vtu(path.as_ref(), (&self.space, self.fields()?), None, options)
+        write_vtu(path.as_ref(), (&self.space, self.with(fields)?), fields.error_estimate(), options)
     }
 
-    /// Returns the solution with its mesh, as its file has it.
+    /// Returns the solution with its mesh and further fields, as its file has them.
     ///
     /// # Errors
     /// [`SolveError::Fem`] for degenerate cells.
-    pub fn data(&self) -> Result<SolutionData, SolveError> {
-        SolutionData::of_fields(&self.space, &self.fields()?, None)
+    pub fn data(&self, fields: &Fields) -> Result<SolutionData, SolveError> {
+        SolutionData::of_fields(&self.space, &self.with(fields)?, fields.error_estimate())
+    }
+
+    fn with<'f>(&self, fields: &'f Fields) -> Result<Vec<NodalField<'f>>, SolveError> {
+        Ok(self.own_fields()?.into_iter().chain(fields.at_nodes.iter().map(NodalField::view)).collect())
     }
 
     /// Returns u, or each of several unknowns by its name, and the stresses of elasticity; of modes those of each one.
-    fn fields(&self) -> Result<Vec<NodalField<'_>>, SolveError> {
+    fn own_fields(&self) -> Result<Vec<NodalField<'static>>, SolveError> {
         if !self.modes.is_empty() {
             let of = |(i, mode): (usize, &Mode)| self.unknowns_of(&mode.u, &format!("mode_{}", i + 1));
             return Ok(self.modes.iter().enumerate().flat_map(of).collect());

@@ -1,11 +1,12 @@
 //! The part of a problem that a rank assembles.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use femtile_comm::{Comm, Halo, LocalUnknowns, OwnedRows};
 use femtile_device::Cpu;
 use femtile_form::{Argument, Coefficient, Form};
+use femtile_linalg::LinalgError;
 use femtile_mesh::Mesh;
 use femtile_mesh::check::BoundaryFacets;
 use femtile_mesh::partition::MeshPart;
@@ -32,6 +33,8 @@ pub(super) struct FormPart<'p> {
     numbering: Numbering,
     /// The number of each degree of freedom in the space on the whole mesh.
     numbers: Vec<u32>,
+    /// The degrees of freedom by their numbers there: pairs with the own number, sorted, once relations ask for them.
+    places: OnceLock<Vec<(u32, u32)>>,
 }
 
 /// The unknowns of a rank: those of all components of its degrees of freedom.
@@ -81,7 +84,7 @@ impl<'p> FormPart<'p> {
             cells: &part.cells,
         };
         let problem = problem.on_cells(of_part, |_| true);
-        Ok(Self { part, form: problem.form()?, problem, space, numbering, numbers })
+        Ok(Self { part, form: problem.form()?, problem, space, numbering, numbers, places: OnceLock::new() })
     }
 
     /// Assembles the owned rows of matrix and right side; constraints and loads are those on the whole mesh.
@@ -112,6 +115,11 @@ impl<'p> FormPart<'p> {
         own.filter_map(|(unknown, in_whole)| Some((unknown, *loads.get(&in_whole)?))).collect()
     }
 
+    /// Returns the problem of the part with its space.
+    pub fn problem(&self) -> (&FormProblem<'p>, &Space<'p>) {
+        (&self.problem, &self.space)
+    }
+
     fn discrete(&self) -> Result<DiscreteForm<'_>, SolveError> {
         Ok(DiscreteForm::new(&self.space, &self.form, &self.problem.facets)?)
     }
@@ -124,16 +132,35 @@ impl<'p> FormPart<'p> {
         }
     }
 
-    /// Returns the Dirichlet values at the degrees of freedom of the part, ghosts included.
+    /// Returns the Dirichlet values and relations of the unknowns of the part, ghosts included. It has all that its unknowns follow.
     pub fn constraints(&self, of_whole: &LinearConstraints) -> Result<LinearConstraints, SolveError> {
         let relation = |(dof, in_whole): (u32, u32)| {
-            let constant = of_whole.value(in_whole)?;
-            Some(LinearRelation { dof, terms: Vec::new(), constant })
+            let terms = of_whole.terms(in_whole).unwrap_or_default().iter();
+            let terms =
+                terms.map(|&(other, c)| Ok((self.own(other)?, c))).collect::<Result<_, SolveError>>()?;
+            let constant = of_whole.value(in_whole).unwrap_or_default();
+            Ok(LinearRelation { dof, terms, constant })
         };
-        let is_given = |(_, in_whole): &(u32, u32)| of_whole.contains(*in_whole);
-        let relations: Vec<LinearRelation> =
-            (0..).zip(self.unknowns()).filter(is_given).filter_map(relation).collect();
-        Ok(LinearConstraints::new(self.numbers.len() * self.form.n_components(), &relations)?)
+        let is_constrained = |(_, in_whole): &(u32, u32)| of_whole.contains(*in_whole);
+        let relations = (0..).zip(self.unknowns()).filter(is_constrained).map(relation);
+        let relations = relations.collect::<Result<Vec<LinearRelation>, SolveError>>()?;
+        Ok(LinearConstraints::new(self.space.n_dofs() * self.form.n_components(), &relations)?)
+    }
+
+    /// Returns the unknown of the part with a number on the whole mesh.
+    fn own(&self, in_whole: u32) -> Result<u32, SolveError> {
+        let n = self.form.n_components() as u32;
+        let places = self.places.get_or_init(|| {
+            let mut places: Vec<(u32, u32)> = self.numbers.iter().copied().zip(0..).collect();
+            places.sort_unstable();
+            places
+        });
+        let place = places.binary_search_by_key(&(in_whole / n), |(number, _)| *number);
+        let lacking = |_| LinalgError::Setting {
+            field: "constraints",
+            message: format!("unknown {in_whole}, which others follow, is not in the part of the rank"),
+        };
+        Ok(places[place.map_err(lacking)?].1 * n + in_whole % n)
     }
 
     /// Returns the number on the whole mesh of each unknown of the part.

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use femtile_expression::{Expression, Names, Shape};
 use femtile_form::{
     Argument, BoundaryTerms, Coefficient, CoefficientShape, Derivation, Equation, Form, FormBuilder,
-    FormError, Formulas, Input, Integral, Stabilisation,
+    FormError, Formulas, Input, Integral, ON_FACETS, Stabilisation,
 };
 use femtile_mesh::check::BoundaryFacets;
 use femtile_mesh::{Field, Mesh};
@@ -16,7 +16,7 @@ use super::continuation::Continuation;
 use super::given::{Given, Place, Terms};
 use super::inside::{OnFacets, with_inner_facets};
 use super::interface::{Interface, interface_path};
-use super::ties::{Floating, Pair, TiedDof};
+use super::ties::{Floating, Pair, Tied};
 use super::totals::PointSource;
 use crate::capacity::resolved_capacity;
 use crate::coefficient::{check_count, coefficient, conductivity, scalar};
@@ -93,7 +93,7 @@ pub struct FormProblem<'m> {
     /// The interpolation of components of degree 1, once it is asked for.
     pub(super) interpolated: OnceLock<Arc<Vec<Option<Terms>>>>,
     /// The degrees of freedom of sides that follow others, once they are asked for.
-    pub(super) tied: OnceLock<Arc<Vec<TiedDof>>>,
+    pub(super) tied: OnceLock<Arc<Tied>>,
 }
 
 /// An integral over boundary facets.
@@ -501,7 +501,7 @@ impl<'m> FormProblem<'m> {
 
     /// Stabilises convection, in elements of degree 1.
     pub fn stabilise(&mut self, by: Stabilisation) {
-        self.equation.set_stabilisation(by);
+        self.equation.set_stabilisation(Some(by));
     }
 
     /// Gives u values on a part of the boundary, for each component one or none.
@@ -788,9 +788,7 @@ impl<'m> FormProblem<'m> {
     }
 
     pub(super) fn select(&self, region: impl Into<Region>, path: &[Key]) -> Result<OnFacets, SolveError> {
-        let region = region.into();
-        let has_side = matches!(region, Region::Side { .. });
-        Ok(OnFacets { facets: self.facets(region, &below(path, "where"))?, has_side })
+        self.on_facets(region.into(), &below(path, "where"))
     }
 
     /// Returns the boundary of the mesh.
@@ -888,6 +886,7 @@ fn at_its_key(error: FormError) -> SolveError {
     let FormError::Formula { key, error: of_formula, .. } = &error else { return error.into() };
     let words: Vec<&str> = key.split('.').collect();
     let path = match words[..] {
+        ["functional"] | ["boundary", ON_FACETS, ..] => vec!["functional".into()],
         ["boundary", term, ref keys @ ..] => match condition_of(term) {
             Some(number) => {
                 let path: Vec<Key> = vec!["boundary".into(), number.into()];
@@ -896,15 +895,14 @@ fn at_its_key(error: FormError) -> SolveError {
             None => return error.into(),
         },
         ["interface", term, ..] => interface_path(term),
-        ["functional"] => vec!["functional".into()],
         ["coefficients", name] => below(&of_equation("constants"), name),
         ["unknown", name] => vec!["unknown".into(), name.into()],
         [key @ ("flux" | "source" | "capacity"), unknown] => below(&of_equation(key), unknown),
         [key, ..] => of_equation(key),
         [] => return error.into(),
     };
-    // Factors stand in brackets in the formulas of interfaces.
-    let is_given = words.first() != Some(&"interface");
+    // Factors stand in brackets in the formulas of interfaces, and integrands over facets in those of vectors.
+    let is_given = !matches!(words[..], ["interface", ..] | ["boundary", ON_FACETS, ..]);
     let within = (is_given && !of_formula.span.is_empty()).then(|| of_formula.span.clone());
     SolveError::Setting { path, within, message: of_formula.to_string() }
 }

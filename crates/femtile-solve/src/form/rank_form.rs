@@ -11,6 +11,7 @@ use femtile_operator::{CpuOperator, Pattern, State};
 use femtile_space::LinearConstraints;
 use femtile_sparse::csr::Csr;
 use femtile_sparse::{ProductMatrix, SparseDevice, StoredMatrix};
+use femtile_time::implicit::Checkpoint;
 
 use super::approximation::{Approximation, is_of_definiteness};
 use super::part::FormPart;
@@ -42,6 +43,7 @@ pub(super) struct RankForm<'a, D: RankDevice> {
 }
 
 /// The part of the mesh of a rank.
+#[derive(Clone)]
 pub(super) struct Part<'a> {
     /// None if the rank has no cells.
     pub own: Option<&'a FormPart<'a>>,
@@ -96,11 +98,20 @@ impl<D: RankDevice> RankForm<'_, D> {
     pub fn of_whole(&self, values: &[f64]) -> Result<Buffer<f64, D>, LinalgError> {
         Ok(match &self.part {
             None => Buffer::from_host(self.device, values)?,
-            Some(part) => {
-                let own = part.unknowns.owned.iter().map(|&unknown| values[unknown as usize]);
-                Buffer::from_vec(self.device, own.collect())?
-            }
+            Some(part) => Buffer::from_vec(self.device, part.unknowns.of_problem(values))?,
         })
+    }
+
+    /// Returns the state that a run of the rank continues from: of that of all unknowns the owned ones. Ranks have states of the same
+    /// problem.
+    pub fn resumed<'s>(&self, state: &'s Checkpoint) -> Result<Cow<'s, Checkpoint>, LinalgError> {
+        let Some(Part { unknowns, .. }) = &self.part else { return Ok(Cow::Borrowed(state)) };
+        let own = |(time, all): &(f64, Vec<f64>)| match all.len() == unknowns.n {
+            true => Ok((*time, unknowns.of_problem(all))),
+            false => Err(LinalgError::Length { field: "checkpoint", expected: unknowns.n, found: all.len() }),
+        };
+        let history = state.history.iter().map(own).collect::<Result<_, LinalgError>>()?;
+        Ok(Cow::Owned(Checkpoint { history, ..state.without_values() }))
     }
 
     /// Returns whether the tangent depends on neither u nor its rate.

@@ -143,7 +143,7 @@ impl FormProblem<'_> {
             size: unknowns.values.iter().flatten().fold(0.0, |most: f64, value| most.max(value.abs())),
         };
         build.float(space, &floating)?;
-        for tied in tied.iter() {
+        for tied in &tied.dofs {
             build.tie(tied)?;
         }
         build.anchor(space, &floating)?;
@@ -151,7 +151,7 @@ impl FormProblem<'_> {
         LinearConstraints::new(unknowns.values.len(), &relations).map_err(|error| match error {
             SpaceError::ConstraintCircle { dof } | SpaceError::ContradictoryConstraints { dof } => {
                 let dof = dof / unknowns.is_linear.len() as u32;
-                let path = match tied.iter().find(|tied| tied.dof == dof) {
+                let path = match tied.dofs.iter().find(|tied| tied.dof == dof) {
                     Some(tied) => self.pairs[tied.pair].path.clone(),
                     None => vec!["periodic".into()],
                 };
@@ -255,7 +255,9 @@ impl<'a> Build<'a, '_> {
                 continue;
             }
             let mut terms = Terms::new();
-            for &(dof, c) in &tied.terms {
+            // Where a value is given it has to agree with those at its point alone.
+            let is_held = self.unknowns.values[own(component) as usize].is_some();
+            for &(dof, c) in tied.terms(is_held || self.unknowns.is_linear[component]) {
                 let unknown = |component: usize| dof * n as u32 + component as u32;
                 match (first, rotation) {
                     (Some(first), Some(Rotation { matrix: r, .. })) => {
@@ -343,7 +345,7 @@ impl<'a> Build<'a, '_> {
     /// Returns the key of a pair that has an unknown.
     fn path_of_tie(&self, unknown: u32) -> Vec<Key> {
         let dof = unknown / self.n() as u32;
-        let tied = self.problem.tied.get().into_iter().flat_map(|tied| tied.iter());
+        let tied = self.problem.tied.get().into_iter().flat_map(|tied| &tied.dofs);
         let has = |tied: &&TiedDof| tied.dof == dof || tied.terms.iter().any(|(other, _)| *other == dof);
         tied.into_iter().find(has).map_or_else(
             || self.problem.first_relation().unwrap_or_default().to_vec(),

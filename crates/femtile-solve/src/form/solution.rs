@@ -22,6 +22,8 @@ pub struct FormSolution<'m> {
     /// The time t of the solution.
     pub(super) time: f64,
     pub(super) u: Vec<f64>,
+    /// ∂u/∂t as functions with factors, in a run in time that has rates after its initial time.
+    pub(super) rate: Vec<(f64, Vec<f64>)>,
     /// None of a linear form.
     pub(super) nonlinear: Option<NonlinearReport>,
     pub(super) load_steps: Vec<LoadStep>,

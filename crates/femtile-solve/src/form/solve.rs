@@ -13,6 +13,7 @@ use super::approximation::{Approximation, is_convective};
 use super::continuation::{Continuation, LoadStep};
 use super::evaluation::{Evaluate, on_gpu, on_host};
 use super::kernel::{CONSTANT, Free, Motions};
+use super::lower_degree::with_lower_degree;
 use super::on_ranks::Known;
 use super::problem::method_of;
 use super::solution::{FormSolution, SolvedBy};
@@ -77,7 +78,7 @@ impl<'m> FormProblem<'m> {
         self.check_steady()?;
         self.check_formulas(&form)?;
         let approximation = Approximation::new(self, &form, config);
-        let config = config_for(config, &form)?;
+        let mut config = config_for(config, &form)?;
         if let Some(opening) = &opening {
             let programs = (!form.is_linear()).then(|| form_programs(&form, space.element()));
             let config = config.clone();
@@ -89,10 +90,10 @@ impl<'m> FormProblem<'m> {
         if let Some(free) = motions.free(discrete, &constraints)? {
             return Err(refusal(&free));
         }
+        with_lower_degree(&mut config, (&space, &form), &motions, &constraints)?;
         let mut warnings: Vec<String> = diffusion::peclet_warning(&at_end).into_iter().collect();
         warnings.extend(objectivity::warnings(self, &form));
-        warnings.extend_from_slice(self.notes());
-        warnings.extend(self.warnings_of_sides(&space)?);
+        warnings.extend(self.warnings());
 
         let known = Known {
             problem: self,
@@ -117,6 +118,7 @@ impl<'m> FormProblem<'m> {
             form,
             time,
             u,
+            rate: Vec::new(),
             nonlinear,
             load_steps,
             modes: Vec::new(),

@@ -109,11 +109,12 @@ impl<D: RankDevice> FormEquation<'_, D> {
         Ok(u.device().copy(d, &opposite)?)
     }
 
-    /// Returns what later solves depend on, as numbers.
+    /// Returns what later solves depend on, as numbers. On several ranks preconditioners are not part of it.
     pub fn memory(&self) -> Vec<f64> {
         let flag = |is_so: bool| f64::from(u8::from(is_so));
         let mut memory = vec![flag(self.linear.takes_gmres()), flag(!self.linear.keeps_preconditioners())];
-        if let (Some(made), Some(per_digit)) = (&self.made, self.linear.per_digit()) {
+        let made = self.made.as_ref().filter(|_| self.form.part.is_none());
+        if let (Some(made), Some(per_digit)) = (made, self.linear.per_digit()) {
             memory.extend([per_digit, made.shift, made.time]);
             memory.extend_from_slice(&made.history);
             memory.extend_from_slice(&made.u);
@@ -132,6 +133,9 @@ impl<D: RankDevice> FormEquation<'_, D> {
             self.linear.take_diagonal(warning.into());
         }
         let [per_digit, shift, time, values @ ..] = kept else { return Ok(()) };
+        if self.form.part.is_some() {
+            return Ok(());
+        }
         let (history, u) = values.split_at(values.len() / 2);
         let device = self.form.device;
         let [history, u] =

@@ -4,13 +4,12 @@ use std::sync::{Arc, OnceLock};
 
 use femtile_expression::Shape;
 use femtile_form::Coefficient;
-use femtile_space::{CellFacet, Foot, Space};
+use femtile_space::{CellFacet, Foot, Mortar, SideNode, SidePair, Space};
 
 use super::FormProblem;
 use super::given::{AtNodes, Terms};
 use crate::coefficient::check_count;
-use crate::setting::path_text;
-use crate::{Key, Region, SolveError, Value, below};
+use crate::{Key, Region, SolveError, Value, below, path_text};
 
 /// How the points of a side are those of another one, with the jump of u between them.
 #[derive(Debug, Clone, Default)]
@@ -66,6 +65,14 @@ pub(super) struct Floating {
     pub path: Vec<Key>,
 }
 
+/// The degrees of freedom that follow others by pairs of sides, in the order of the pairs.
+#[derive(Debug, Default)]
+pub(super) struct Tied {
+    pub dofs: Vec<TiedDof>,
+    /// Sides whose fluxes and orders are not those of the projection.
+    warnings: Vec<String>,
+}
+
 /// A degree of freedom of a side that follows another one, $u_i = R \sum_j c_j u_j + g(x_i)$.
 #[derive(Debug, Clone)]
 pub(super) struct TiedDof {
@@ -77,6 +84,15 @@ pub(super) struct TiedDof {
     pub point: [f64; 3],
     /// Degrees of freedom of the other side with their coefficients; one alone has exactly 1.
     pub terms: Terms,
+    /// The same by interpolation at its point, if `terms` are those of a projection.
+    pub at_point: Option<Terms>,
+}
+
+impl TiedDof {
+    /// Returns the terms, or those of interpolation, as components with elements of degree 1 have in a space of a higher degree.
+    pub fn terms(&self, is_interpolated: bool) -> &Terms {
+        self.at_point.as_ref().filter(|_| is_interpolated).unwrap_or(&self.terms)
+    }
 }
 
 /// The motion $x \mapsto R (x - c) + c + t$.
@@ -163,8 +179,8 @@ fn rotation(axis: [f64; 3], degrees: f64) -> Rotation {
 }
 
 impl FormProblem<'_> {
-    /// Ties the side `to` to the side `from`, where u is the same at the same points also if the meshes of both do not match: the
-    /// values on `to` are those of the facets of `from`. `tolerance` is as in [`Periodic`].
+    /// Ties the side `to` to the side `from`: u on `to` is that on `from`, where the meshes do not match its mortar projection, see
+    /// [`Space::mortar`]. `tolerance` is as in [`Periodic`].
     ///
     /// # Errors
     /// [`SolveError::Setting`] for sides without facets. Distances are checked when the problem is solved.
@@ -297,15 +313,21 @@ impl FormProblem<'_> {
         pairs.chain(self.floating.iter().map(|floating| &floating.path[..])).next()
     }
 
-    /// Returns the degrees of freedom that follow others by pairs of sides, in the order of the pairs.
-    pub(super) fn tied(&self, space: &Space<'_>) -> Result<Arc<Vec<TiedDof>>, SolveError> {
+    /// Returns notes on the coefficients and warnings about the sides that follow others, once these are known.
+    pub(super) fn warnings(&self) -> Vec<String> {
+        let of_sides = self.tied.get().map_or(&[][..], |tied| &tied.warnings);
+        [self.notes(), of_sides].concat()
+    }
+
+    /// Returns the degrees of freedom that follow others by pairs of sides.
+    pub(super) fn tied(&self, space: &Space<'_>) -> Result<Arc<Tied>, SolveError> {
         if let Some(tied) = self.tied.get() {
             return Ok(Arc::clone(tied));
         }
         if self.pairs.is_empty() {
             return Ok(Arc::default());
         }
-        let (facets, mut found) = (space.boundary_facets(&self.facets), Vec::new());
+        let (facets, mut found) = (space.boundary_facets(&self.facets), Tied::default());
         for pair in 0..self.pairs.len() {
             self.tie_pair(space, &facets, pair, &mut found)?;
         }
@@ -318,9 +340,10 @@ impl FormProblem<'_> {
         space: &Space<'_>,
         facets: &[CellFacet],
         number: usize,
-        found: &mut Vec<TiedDof>,
+        tied: &mut Tied,
     ) -> Result<(), SolveError> {
-        let Pair { from, to, motion, .. } = &self.pairs[number];
+        let Pair { from, to, motion, tolerance, .. } = &self.pairs[number];
+        let Tied { dofs: found, warnings } = tied;
         let first = found.len();
         let mut is_listed = vec![false; space.n_dofs()];
         let (mut at, mut sought) = (AtNodes::new(space), Vec::new());
@@ -332,7 +355,15 @@ impl FormProblem<'_> {
                 let here = at.dof(local);
                 if !std::mem::replace(&mut is_listed[here.dof as usize], true) {
                     let (cell, tag, point) = (here.cell, here.tag, here.point);
-                    found.push(TiedDof { dof: here.dof, pair: number, cell, tag, point, terms: Vec::new() });
+                    found.push(TiedDof {
+                        dof: here.dof,
+                        pair: number,
+                        cell,
+                        tag,
+                        point,
+                        terms: Vec::new(),
+                        at_point: None,
+                    });
                     let beside = std::array::from_fn(|i| point[i] + BESIDE * (middle[i] - point[i]));
                     sought.push([point, beside].map(|point| motion.origin(point)));
                 }
@@ -357,11 +388,46 @@ impl FormProblem<'_> {
                 None => terms.filter(|(_, shape)| shape.abs() > SMALL).collect(),
             };
         }
+        let follower: Vec<CellFacet> = to.iter().map(|&facet| facets[facet as usize]).collect();
+        let origin = |point| motion.origin(point);
+        let tags = &self.mesh.cell_tags;
+        let density = |at: CellFacet, x: [f64; 3]| match &self.thickness {
+            Some(thickness) => {
+                let cell = space.cell(at.position);
+                thickness.scalar_at(cell, tags.get(cell).copied().unwrap_or(0), x)
+            }
+            None => x[0],
+        };
+        let has_density = self.is_axisymmetric || self.thickness.is_some();
+        let sides = SidePair {
+            from: &side,
+            to: &follower,
+            motion: &origin,
+            gap: *tolerance,
+            density: has_density.then_some(&density),
+        };
+        let node = |tied: &TiedDof| SideNode { dof: tied.dof, point: tied.point, terms: tied.terms.clone() };
+        let nodes: Vec<SideNode> = found[first..].iter().map(node).collect();
+        let Mortar { relations, missed } = space.mortar(&sides, &nodes);
+        warnings.extend(missed.first().map(|&facet| {
+            let [x, y, z] = self.middle_of(to[facet]);
+            let path = path_text(&self.pairs[number].path);
+            format!(
+                "{path}: `from` misses {} of {} facets of `to` in part, or covers them twice, as at ({x}, {y}, {z}): at their nodes u is \
+                 interpolated, which has the order 2 at most and does not keep fluxes exactly",
+                missed.len(),
+                to.len()
+            )
+        }));
+        for (tied, terms) in found[first..].iter_mut().zip(relations) {
+            if let Some(terms) = terms {
+                tied.at_point = Some(std::mem::replace(&mut tied.terms, terms));
+            }
+        }
         if is_tie(&self.pairs[number]) {
             return Ok(());
         }
         // Nothing of a periodic side may be left over.
-        let follower: Vec<CellFacet> = to.iter().map(|&facet| facets[facet as usize]).collect();
         let nodes = from.iter().flat_map(|&facet| self.facets.facet(facet as usize)).copied();
         let mut nodes: Vec<u32> = nodes.collect();
         nodes.sort_unstable();
@@ -372,49 +438,6 @@ impl FormProblem<'_> {
             foot.map_or(Ok(()), |foot| self.check_distance(number, ["from", "to"], (point, &foot)))?;
         }
         Ok(())
-    }
-
-    /// Returns a warning for each pair of sides that keeps the order of degree 1 alone: where elements have a higher one and corners of
-    /// `from` lie between corners of `to`.
-    pub(super) fn warnings_of_sides(&self, space: &Space<'_>) -> Result<Vec<String>, SolveError> {
-        if self.degree < 2 || self.pairs.is_empty() {
-            return Ok(Vec::new());
-        }
-        let (tied, facets, element) =
-            (self.tied(space)?, space.boundary_facets(&self.facets), space.element());
-        let mut dofs = vec![0; element.n_dofs()];
-        let mut is_met = vec![usize::MAX; space.n_dofs()];
-        let is_corner =
-            |local: usize| element.nodes()[local].iter().all(|x| x.abs() < SMALL || (x - 1.0).abs() < SMALL);
-        let mut warnings = Vec::new();
-        let mut is_corner_of = vec![usize::MAX; space.n_dofs()];
-        for (number, pair) in self.pairs.iter().enumerate() {
-            let mut corners = |facet: u32| -> Vec<u32> {
-                let at = facets[facet as usize];
-                space.cell_dofs(at.position, &mut dofs);
-                let own = element.facets()[at.facet].dofs.iter().filter(|&&local| is_corner(local));
-                own.map(|&local| dofs[local]).collect()
-            };
-            for dof in pair.to.iter().flat_map(|&facet| corners(facet)) {
-                is_corner_of[dof as usize] = number;
-            }
-            for tied in tied.iter().filter(|tied| tied.pair == number) {
-                if let [(dof, 1.0)] = tied.terms[..]
-                    && is_corner_of[tied.dof as usize] == number
-                {
-                    is_met[dof as usize] = number;
-                }
-            }
-            let has_all = |corners: Vec<u32>| corners.iter().all(|&dof| is_met[dof as usize] == number);
-            if !pair.from.iter().all(|&facet| has_all(corners(facet))) {
-                warnings.push(format!(
-                    "{}: the mesh of `to` is no refinement of that of `from`, so that errors beside these sides have the order of degree 1; \
-                     make the mesh of `to` match or refine the other one, or exchange the sides",
-                    path_text(&pair.path)
-                ));
-            }
-        }
-        Ok(warnings)
     }
 
     /// Refuses a point of a side that is far from the other side.
@@ -473,7 +496,7 @@ impl FormProblem<'_> {
         of_others: &mut [f64],
     ) {
         let (n, d, vectors) = (self.n_components(), self.mesh.space_dimension(), self.vectors());
-        for &(dof, c) in &tied.terms {
+        for &(dof, c) in tied.terms(self.is_linear[component]) {
             let others = &mut of_others[dof as usize * n..][..n];
             match (vectors[component], self.motion_of(tied.pair).rotation()) {
                 (Some(first), Some(Rotation { matrix, .. })) => {

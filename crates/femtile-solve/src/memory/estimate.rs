@@ -208,7 +208,10 @@ impl Estimate {
 
     /// Returns the larger one of the estimate and that of computing fields after a solve on a mesh.
     pub fn with_fields(self, fields: FieldConfig, space: &SpaceConfig, counts: Counts) -> Self {
-        let n_vectors = f64::from(u8::from(fields.gradient) + u8::from(fields.flux));
+        let FieldConfig { gradient, flux, stress, strain, error: _ } = fields;
+        // Seven numbers of stress and six of strain.
+        let n_vectors = [gradient, flux].map(|is_wanted| f64::from(u8::from(is_wanted))).iter().sum::<f64>()
+            + f64::from(7 * u8::from(stress) + 6 * u8::from(strain)) / 3.0;
         if n_vectors == 0.0 && !fields.error {
             return self;
         }
@@ -379,7 +382,7 @@ mod tests {
             let solve = Estimate::of_solve(&config, &space, counts, false);
             (solve.total(), solve.with_fields(fields, &space, counts).total())
         };
-        let all = FieldConfig { gradient: true, flux: true, error: true };
+        let all = FieldConfig { gradient: true, flux: true, error: true, ..FieldConfig::default() };
         let (solve, with_none) = total(2, FieldConfig::default());
         assert_eq!(solve, with_none);
         // Degree 2: 8 unknowns a vertex of 46 for output, 80 while computed and 48 kept, polynomials of 20 terms; cells with

@@ -43,6 +43,7 @@ use femtile_fem::functionals;
 use femtile_linalg::LinalgError;
 use femtile_mesh::partition::{MeshPart, Partition, PartitionQuality};
 use femtile_space::{Space, TensorSpace};
+use femtile_time::implicit::Checkpoint;
 
 use crate::auto::{Boxed, Circumstances, Solves};
 use crate::discretization::Discretization;
@@ -63,7 +64,7 @@ pub(crate) use global_unknowns::{GlobalUnknowns, global_numbers};
 pub use host::has_gpus_of_ranks;
 pub(crate) use layout::{Layout, MeshOfRanks};
 pub(crate) use mesh_on_ranks::{MeshOnRanks, OnMesh};
-pub(crate) use numbering::{Numbering, numbers_in};
+pub(crate) use numbering::{Numbering, numbers_in, owners_of_dofs};
 use rows::{Fixed, RankProblem};
 pub use scatter::scatter;
 use unknowns::{RankSystem, RankUnknowns};
@@ -103,6 +104,14 @@ impl Ranks {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Refuses to go on from checkpoints that differ between ranks. Collective.
+    pub(crate) fn check_resumed(&self, own: Option<&Checkpoint>) -> Result<(), SolveError> {
+        self.check_state(&own.map_or([0; 4], |state| {
+            let time = state.history.first().map_or(f64::NAN, |(time, _)| *time);
+            [state.step, time.to_bits(), state.length.to_bits(), state.history.len() as u64]
+        }))
     }
 
     /// Refuses a restart from checkpoints that differ between ranks; `own` identifies that of this rank.

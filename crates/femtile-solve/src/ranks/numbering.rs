@@ -50,13 +50,7 @@ impl Numbering {
 
     /// As [`Numbering::new`], for a space on any cells.
     pub fn of_space(part: &MeshPart, space: &Space<'_>, rank: usize) -> Result<Self, SpaceError> {
-        // The linear shape functions that do not vanish at a node are those of the corners of its edge, face or cell.
-        let table = Element::new(space.mesh().kind, 1)?.tabulate(space.element().nodes());
-        let around = |at: usize| -> Vec<usize> {
-            let shapes = table.values(at).iter().enumerate();
-            shapes.filter(|(_, shape)| shape.abs() > NOT_ZERO).map(|(corner, _)| corner).collect()
-        };
-        let around: Vec<Vec<usize>> = (0..space.element().n_dofs()).map(around).collect();
+        let around = corners_around_nodes(space)?;
         let corners = |position: usize| space.corners(position);
         let dofs = |position: usize, own: &mut [u32]| space.cell_dofs(position, own);
         Ok(Self::of_cells((part, rank), [space.n_dofs(), space.n_cells()], &around, corners, dofs))
@@ -168,6 +162,34 @@ impl Numbering {
         }
         Ok(exports)
     }
+}
+
+/// Returns the owner of each degree of freedom of a space on the whole mesh from those of the nodes of the mesh.
+pub(crate) fn owners_of_dofs(space: &Space<'_>, of_nodes: &[u32]) -> Result<Vec<u32>, SpaceError> {
+    let around = corners_around_nodes(space)?;
+    // Cells that share a degree of freedom find the same owner.
+    let owners = parallel::map(space.n_dofs(), DOFS, |_| AtomicU32::new(u32::MAX));
+    let zeros = || vec![0; around.len()];
+    parallel::map_with(space.n_cells(), CELLS, zeros, |dofs, position| {
+        let corners = space.corners(position);
+        space.cell_dofs(position, dofs);
+        for (&dof, around) in dofs.iter().zip(&around) {
+            let owner = around.iter().map(|&corner| of_nodes[corners[corner] as usize]).max();
+            owners[dof as usize].store(owner.unwrap_or(u32::MAX), Relaxed);
+        }
+    });
+    Ok(owners.into_iter().map(AtomicU32::into_inner).collect())
+}
+
+/// Returns the corners of the vertex, edge, face or cell of each node of the element of a space.
+fn corners_around_nodes(space: &Space<'_>) -> Result<Vec<Vec<usize>>, SpaceError> {
+    // The linear shape functions that do not vanish at a node are those of these corners.
+    let table = Element::new(space.mesh().kind, 1)?.tabulate(space.element().nodes());
+    let around = |at: usize| -> Vec<usize> {
+        let shapes = table.values(at).iter().enumerate();
+        shapes.filter(|(_, shape)| shape.abs() > NOT_ZERO).map(|(corner, _)| corner).collect()
+    };
+    Ok((0..space.element().n_dofs()).map(around).collect())
 }
 
 /// Returns a global name for each of some unknowns of a part: (number of a cell in the whole mesh) ×

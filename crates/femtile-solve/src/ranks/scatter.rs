@@ -166,6 +166,7 @@ fn received(comm: &Comm) -> Result<(MeshPart, usize), LinalgError> {
         tag_names,
         cell_fields,
         node_fields,
+        division: None,
         notes,
     };
     let boundary = BoundaryFacets { nodes: from.array()?, cells: from.array()?, local: from.array()? };

@@ -54,7 +54,7 @@ impl<'m> Transient<'m> {
         problem.agreed(self.check_mass(&problem))?;
         let (transient, whole, is_whole) = match &problem.divided {
             None => {
-                config.ranks.check_state(&self.stepping.resume.as_deref().map_or([0; 4], numbers_of))?;
+                config.ranks.check_resumed(self.stepping.resume.as_deref())?;
                 (self.clone(), None, true)
             }
             Some(divided) => {
@@ -176,12 +176,6 @@ impl<'m> Transient<'m> {
         let state = Checkpoint::read(&mut of_first.as_slice());
         state.map(|state| Some(Arc::new(state))).map_err(|error| SolveError::solver("ranks", message(error)))
     }
-}
-
-/// Numbers that identify a checkpoint.
-fn numbers_of(state: &Checkpoint) -> [u64; 4] {
-    let time = state.history.first().map_or(f64::NAN, |(time, _)| *time);
-    [state.step, time.to_bits(), state.length.to_bits(), state.history.len() as u64]
 }
 
 /// The settings of stages, without the time limit: ranks check it between steps only, and agree on it.

@@ -35,8 +35,8 @@ use crate::{
 pub(crate) use data::nodal_values;
 pub(crate) use stepping::{Beginning, linear_outcome, warnings_of};
 pub use stepping::{CheckpointInterval, TimeStepping};
-pub(crate) use watch::Record;
 pub use watch::{Frame, Observer};
+pub(crate) use watch::{Moment, Record};
 
 /// The problem $c u_t = \nabla\cdot(\sigma\nabla u) - \lambda u + f$ on a mesh, with conditions on its boundary and an initial value.
 ///

@@ -7,7 +7,7 @@ use super::data::nodal_values;
 use super::nonlinear::{self, Nonlinear};
 use super::operators::Workshop;
 use super::semidiscrete::Semidiscrete;
-use super::watch::{Observed, Shown};
+use super::watch::{Observed, Record, Shown};
 use super::{Beginning, Observer, Transient, TransientSolution, linear_outcome, warnings_of};
 use crate::auto::{Circumstances, Solves};
 use crate::check::check_cells;
@@ -213,7 +213,9 @@ impl<'m> Transient<'m> {
         observer: &mut dyn Observer,
         stages: &mut Stages<'_>,
     ) -> Result<(Vec<f64>, Outcome), SolveError> {
-        self.stepping.integrate(from, system, (&mut Observed { observer, problem }, global), stages)
+        let record = (&mut Observed { observer, problem } as &mut dyn Record, global);
+        let (end, outcome) = self.stepping.integrate(from, system, record, stages)?;
+        Ok((end.values, outcome))
     }
 
     /// Returns the initial values at the degrees of freedom.

@@ -8,7 +8,7 @@ use femtile_linalg::krylov::Stop as KrylovStop;
 use femtile_linalg::krylov::cg::CgOutcome;
 use femtile_time::implicit::{Checkpoint, Integrator, Outcome, Scheme, SemiDiscrete, Steps, Stop};
 
-use super::watch::{Record, Watch};
+use super::watch::{Moment, Record, Watch};
 use crate::ranks::GlobalUnknowns;
 use crate::tensor::OperatorDevice;
 use crate::{SolveError, Stage, Stages};
@@ -26,6 +26,9 @@ pub struct TimeStepping {
     pub end: f64,
     /// The times at which the solution is recorded, ascending.
     pub frames: Vec<f64>,
+    /// Whether frames and the end of a form have the rate of u, which fluxes take: at the end of a step the one with which the scheme
+    /// satisfies the equation, between steps and with [`Scheme::CrankNicolson`] the slope of the parabola through the last values.
+    pub has_rates: bool,
     /// The interval between checkpoints, and what identifies the problem in them.
     pub checkpoints: Option<(CheckpointInterval, [u8; 32])>,
     /// The state that the run continues from, in place of initial values.
@@ -41,6 +44,7 @@ impl Default for TimeStepping {
             start: 0.0,
             end: 1.0,
             frames: Vec::new(),
+            has_rates: false,
             checkpoints: None,
             resume: None,
         }
@@ -54,7 +58,7 @@ impl TimeStepping {
         self.frames.sort_by(f64::total_cmp);
     }
 
-    /// Integrates an equation from its initial values at the owned unknowns; returns the last values. With several ranks `global`
+    /// Integrates an equation from its initial values at the owned unknowns; returns the last moment. With several ranks `global`
     /// has the numbers of the unknowns, and the record is that of the first one. Collective.
     pub(crate) fn integrate<D: OperatorDevice, S: SemiDiscrete<D, Error = SolveError>>(
         &self,
@@ -62,7 +66,7 @@ impl TimeStepping {
         system: &mut S,
         (record, global): (&mut dyn Record, Option<&GlobalUnknowns<'_>>),
         stages: &mut Stages<'_>,
-    ) -> Result<(Vec<f64>, Outcome), SolveError> {
+    ) -> Result<(Moment, Outcome), SolveError> {
         let scratch = Buffer::zeros(initial.device(), initial.len())?;
         let mut integrator = Integrator::new(self.scheme, self.steps, (self.start, self.end), initial)?;
         if let Some(checkpoint) = resume {
@@ -73,6 +77,7 @@ impl TimeStepping {
             record,
             progress: stages.progress(),
             global,
+            has_rates: self.has_rates,
             frames: self.frames.iter().copied().enumerate().collect(),
             checkpoints: self.checkpoints,
             last_checkpoint: Instant::now(),
@@ -86,7 +91,8 @@ impl TimeStepping {
             let state = integrator.checkpoint(fingerprint, system)?;
             watch.keep(state)?;
         }
-        Ok((integrator.values().to_host()?, outcome))
+        let rate = if self.has_rates { integrator.rate() } else { Vec::new() };
+        Ok((Moment::of(integrator.values(), &rate)?, outcome))
     }
 
     /// Returns the shift of most steps, from the checkpoint on if there is one.

@@ -91,6 +91,8 @@ pub(super) struct Watch<'a, D: OperatorDevice> {
     pub progress: &'a mut dyn Progress,
     /// The owned unknowns of this rank by their numbers, if there are several ranks.
     pub global: Option<&'a GlobalUnknowns<'a>>,
+    /// Whether frames have the rate of u.
+    pub has_rates: bool,
     /// The times of the remaining frames, with their numbers.
     pub frames: VecDeque<(usize, f64)>,
     pub checkpoints: Option<(CheckpointInterval, [u8; 32])>,
@@ -101,10 +103,30 @@ pub(super) struct Watch<'a, D: OperatorDevice> {
     pub scratch: Buffer<f64, D>,
 }
 
+/// The values of a run at a time, with their rate.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Moment {
+    /// The value of each unknown.
+    pub values: Vec<f64>,
+    /// Functions with factors, whose sum is the rate; empty if it is not asked for, and at the initial time.
+    pub rate: Vec<(f64, Vec<f64>)>,
+}
+
+impl Moment {
+    /// Copies values and rate to the host.
+    pub fn of<D: OperatorDevice>(
+        values: &Buffer<f64, D>,
+        rate: &[(f64, &Buffer<f64, D>)],
+    ) -> Result<Self, SolveError> {
+        let term = |&(factor, v): &(f64, &Buffer<f64, D>)| Ok::<_, SolveError>((factor, v.to_host()?));
+        Ok(Self { values: values.to_host()?, rate: rate.iter().map(term).collect::<Result<_, _>>()? })
+    }
+}
+
 /// Receives the values of a run at all unknowns.
 pub(crate) trait Record {
     /// Receives the frame with a number.
-    fn frame(&mut self, number: usize, time: f64, values: Vec<f64>) -> Result<(), SolveError>;
+    fn frame(&mut self, number: usize, time: f64, at: Moment) -> Result<(), SolveError>;
 
     /// Receives a state.
     fn checkpoint(&mut self, state: &Checkpoint) -> Result<(), SolveError>;
@@ -117,9 +139,9 @@ pub(super) struct Observed<'a, 'm> {
 }
 
 impl Record for Observed<'_, '_> {
-    fn frame(&mut self, number: usize, time: f64, values: Vec<f64>) -> Result<(), SolveError> {
+    fn frame(&mut self, number: usize, time: f64, at: Moment) -> Result<(), SolveError> {
         let now = self.problem.at_time(time);
-        self.observer.frame(&Frame { problem: &now, number, time, values: [values] })
+        self.observer.frame(&Frame { problem: &now, number, time, values: [at.values] })
     }
 
     fn checkpoint(&mut self, state: &Checkpoint) -> Result<(), SolveError> {
@@ -143,7 +165,7 @@ impl<D: OperatorDevice> Watch<'_, D> {
         {
             self.frames.pop_front();
             if asked == time {
-                self.pass_on(number, time, u.to_host()?)?;
+                self.pass_on(number, time, Moment::of(u, &[])?)?;
             }
         }
         Ok(())
@@ -156,9 +178,17 @@ impl<D: OperatorDevice> Watch<'_, D> {
         }
     }
 
-    fn pass_on(&mut self, number: usize, time: f64, own: Vec<f64>) -> Result<(), SolveError> {
-        let Some(values) = self.gather(own)? else { return Ok(()) };
-        self.record.frame(number, time, values)
+    /// Gathers a frame of all ranks and passes it to the record, on the first rank. Collective.
+    fn pass_on(&mut self, number: usize, time: f64, own: Moment) -> Result<(), SolveError> {
+        let values = self.gather(own.values)?;
+        let mut rate = Vec::with_capacity(own.rate.len());
+        for (factor, own) in own.rate {
+            rate.extend(self.gather(own)?.map(|all| (factor, all)));
+        }
+        match values {
+            Some(values) => self.record.frame(number, time, Moment { values, rate }),
+            None => Ok(()),
+        }
     }
 }
 
@@ -199,14 +229,20 @@ impl<D: OperatorDevice> Monitor<D> for Watch<'_, D> {
             && asked <= time + rounding
         {
             self.frames.pop_front();
-            let values = match (asked - time).abs() <= rounding {
-                true => reached.values().to_host()?,
+            let is_there = (asked - time).abs() <= rounding;
+            let rate = match (self.has_rates, is_there) {
+                (false, _) => Vec::new(),
+                (true, true) => reached.rate(),
+                (true, false) => reached.rate_at(asked),
+            };
+            let moment = match is_there {
+                true => Moment::of(reached.values(), &rate)?,
                 false => {
                     reached.values_at(asked, &mut self.scratch)?;
-                    self.scratch.to_host()?
+                    Moment::of(&self.scratch, &rate)?
                 }
             };
-            self.pass_on(number, asked, values)?;
+            self.pass_on(number, asked, moment)?;
         }
         self.progress.fraction((time - start) / (end - start));
         self.progress.time(time, end);

@@ -167,6 +167,33 @@ fn preconditioners_methods_threads_and_ranks_give_the_same_solution() {
     assert!(largest_difference(of(Ranks::One).u(), of(Ranks::Threads(4)).u()) < 1e-9);
 }
 
+#[test]
+fn integrals_over_interior_facets_are_divided_among_ranks() {
+    // The jump of the normal derivative is penalised: rows have the unknowns of two layers of cells.
+    let text = "unknown = { u = {} }\ncells = { flux = \"grad(u)\", source = \"sin(5*x) - u\" }\n\
+        [interior]\nflux = \"0.1*(grad(u).normal - grad(u_other).normal)*normal\"\n\
+        flux_other = \"-0.1*(grad(u).normal - grad(u_other).normal)*normal\"\n";
+    let solver = SolverConfig {
+        method: Method::Gmres { restart: 200 },
+        preconditioner: PreconditionerConfig::Jacobi,
+        ..config()
+    };
+    let (triangles, cubes) = (in_plane(5, SquareSplit::Triangles), in_space(3, BoxSplit::Hexahedron));
+    for (mesh, degree) in [(&triangles, 1), (&triangles, 2), (&cubes, 1)] {
+        let mut penalised = problem(mesh, Equation::from_toml("own", text).unwrap(), degree);
+        penalised.dirichlet("x < 1e-9", &[Some(Value::from("y"))]).unwrap();
+        let expected = solved(&penalised, &solver);
+        for n in [2, 3, 4] {
+            let found = solved(&penalised, &SolverConfig { ranks: Ranks::Threads(n), ..solver.clone() });
+            assert!(largest_difference(found.u(), expected.u()) < 1e-9, "{degree}, {n} ranks");
+        }
+        let plain = text.split("[interior]").next().unwrap();
+        let mut plain = problem(mesh, Equation::from_toml("own", plain).unwrap(), degree);
+        plain.dirichlet("x < 1e-9", &[Some(Value::from("y"))]).unwrap();
+        assert!(largest_difference(solved(&plain, &config()).u(), expected.u()) > 1e-4);
+    }
+}
+
 /// The p-Laplacian of a function of x with a source of one: u = (1 − 1/p) (2^{−q} − |x − 1/2|^q) with q = p/(p − 1).
 #[test]
 fn the_energy_of_the_p_laplacian_is_minimised() {

@@ -9,7 +9,7 @@ use femtile_mesh::check::boundary_facets;
 use femtile_mesh::generate::{BoxSplit, SquareSplit};
 use femtile_mesh::{CellSide, Field, Mesh};
 use femtile_solve::{
-    AmgOptions, Continuation, FormProblem, FormSolution, Functional, Method, NonlinearConfig,
+    AmgOptions, Continuation, FormProblem, FormSolution, Functional, InterfaceFlux, Method, NonlinearConfig,
     NonlinearMethod, Periodic, PreconditionerConfig, Silent, SolveError, SolverConfig, Stages, Value,
 };
 
@@ -330,7 +330,8 @@ fn bodies_with_an_interface() {
                 let mut problem = FormProblem::new(&mesh, Arc::new(facets), of_text(text)).degree(2);
                 problem.scalar("k", &Value::by_tag([(1, 2.0), (2, 0.5 + k)])).unwrap();
                 problem.scalar("h", &Value::from(0.7 + h)).unwrap();
-                problem.interface(&pairs, &[("u", conductance)], true);
+                let flux = InterfaceFlux::Conductance(conductance.to_owned());
+                problem.interface(&pairs, &[("u", flux)], true);
                 problem.dirichlet("x < 1e-9", &[Some(Value::from("0.3*y"))]).unwrap();
                 problem.flux_on_boundary("x > 1 - 1e-9", "-u").unwrap();
                 problem

@@ -74,7 +74,7 @@ pub(crate) fn corners_of_facets(kind: CellKind) -> Vec<Vec<usize>> {
 }
 
 /// Returns the reference coordinates of a corner.
-fn corner(kind: CellKind, corner: usize) -> [f64; 3] {
+pub(crate) fn corner(kind: CellKind, corner: usize) -> [f64; 3] {
     let is_one = |axis: usize| if kind.is_simplex() { corner == axis + 1 } else { corner >> axis & 1 == 1 };
     std::array::from_fn(|axis| f64::from(is_one(axis)))
 }

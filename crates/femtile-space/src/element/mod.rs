@@ -13,7 +13,7 @@ use femtile_mesh::CellKind;
 
 use crate::{MAX_DEGREE, SpaceError};
 pub use facets::ElementFacet;
-pub(crate) use facets::{FacetAxes, corners_of_facets};
+pub(crate) use facets::{FacetAxes, corner, corners_of_facets};
 pub(crate) use map::TOLERANCE;
 pub(crate) use nodes::{Lattice, lattice};
 pub use quadrature::ReferenceRule;
@@ -182,6 +182,32 @@ impl Element {
             Shapes::Simplex(basis) => basis.tabulate(points),
             Shapes::Tensor(polynomials) => products(polynomials, self.dimension(), points),
         }
+    }
+
+    /// Evaluates some shape functions at points of the reference cell: `[n_points][n]` for n of them.
+    ///
+    /// # Cost
+    /// That of all functions on simplices; $d n$ products per point otherwise.
+    pub(crate) fn values_of(&self, dofs: &[usize], points: &[[f64; 3]]) -> Vec<f64> {
+        let mut found = Vec::with_capacity(points.len() * dofs.len());
+        match &self.shapes {
+            Shapes::Simplex(basis) => {
+                let table = basis.tabulate(points);
+                let values = |point: usize| dofs.iter().map(move |&dof| (point, dof));
+                let all = (0..points.len()).flat_map(values);
+                found.extend(all.map(|(point, dof)| table.values(point)[dof]));
+            }
+            Shapes::Tensor(polynomials) => {
+                let (n, d) = (polynomials.nodes().len(), self.dimension());
+                for point in points {
+                    let table = polynomials.values(&point[..d]);
+                    let value = |dof: usize, axis: usize| table.row(axis)[dof / n.pow(axis as u32) % n];
+                    found
+                        .extend(dofs.iter().map(|&dof| (0..d).map(|axis| value(dof, axis)).product::<f64>()));
+                }
+            }
+        }
+        found
     }
 
     /// Returns a rule on the cell that is exact for polynomials of a total degree; on squares and cubes, of that degree in each

@@ -11,7 +11,7 @@ pub struct ReferenceRule {
 
 impl ReferenceRule {
     /// Creates the rule of a degree on the simplex or cube of dimension `d`.
-    pub(super) fn new(is_simplex: bool, d: usize, degree: usize) -> Self {
+    pub(crate) fn new(is_simplex: bool, d: usize, degree: usize) -> Self {
         if is_simplex { Self::on_simplex(d, degree) } else { Self::on_cube(d, degree / 2 + 1) }
     }
 

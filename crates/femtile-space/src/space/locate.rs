@@ -21,7 +21,7 @@ pub struct CellPoint {
 }
 
 /// The maps of all cells, for their inversion at single points.
-pub(super) struct Maps<'s> {
+pub(crate) struct Maps<'s> {
     space: &'s Space<'s>,
     /// The element of the coordinates.
     pub element: Element,

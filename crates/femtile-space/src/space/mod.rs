@@ -1,9 +1,9 @@
 //! Continuous piecewise polynomials on any mesh of triangles, tetrahedra, quadrilaterals or hexahedra.
 
 mod facets;
-mod locate;
+pub(crate) mod locate;
 mod map;
-mod nearest;
+pub(crate) mod nearest;
 mod simplex_numbering;
 #[cfg(test)]
 mod tests;

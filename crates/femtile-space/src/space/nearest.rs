@@ -27,6 +27,12 @@ const SMALL: f64 = 1e-12;
 /// Difference of the distances of facets that meet at a point, relative to the size, that is rounding of coordinates in files.
 const SAME: f64 = 1e-6;
 
+/// The corners of a triangle in their order around it.
+const TRIANGLE: &[[f64; 2]] = &[[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]];
+
+/// Those of a square.
+const SQUARE: &[[f64; 2]] = &[[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]];
+
 /// Distance of the fourth corner from that of a parallelogram, relative to the size, that is rounding.
 const STRAIGHT: f64 = 1e-13;
 
@@ -73,33 +79,79 @@ impl Space<'_> {
 }
 
 /// A facet with the map of its cell.
-struct Side<'m> {
+pub(crate) struct Side<'m> {
     element: &'m Element,
     position: usize,
     map: FacetMap,
     nodes: Vec<[f64; 3]>,
+    /// The numbers of the nodes that lie on the facet.
+    on_facet: &'m [usize],
+    is_curved: bool,
     /// The place of the first corner and the derivatives along the axes, if these are the same everywhere.
     affine: Option<([f64; 3], [[f64; 3]; 2])>,
-    bounds: Bounds,
-    size: f64,
+    pub bounds: Bounds,
+    /// The diagonal of the bounding box of its nodes.
+    pub size: f64,
     is_surface: bool,
 }
 
 impl<'m> Side<'m> {
-    fn new(maps: &'m Maps<'_>, facet: CellFacet) -> Self {
+    pub fn new(maps: &'m Maps<'_>, facet: CellFacet) -> Self {
         let (space, map, nodes) = (maps.space(), maps.space().facet(facet), maps.nodes(facet.position));
-        // The nodes of the cell's map that lie on the facet.
-        let own = &maps.element.facets()[facet.facet].dofs;
-        let bounds = own.iter().fold(Bounds::EMPTY, |bounds, &node| bounds.with(nodes[node]));
-        let size = bounds.size().iter().map(|x| x * x).sum::<f64>().sqrt();
-        // Curved facets may leave the box of their nodes by less than half of its size, if they are sound.
-        let share = if space.mesh().curved.is_none() { 0.0 } else { 0.5 };
-        let bounds = bounds.widened([share * size; 3]);
-        let element = &maps.element;
-        let (position, is_surface) = (facet.position, space.mesh().is_surface);
-        let mut side = Self { element, position, map, nodes, affine: None, bounds, size, is_surface };
-        side.affine = side.straight();
+        let mut side = Self {
+            element: &maps.element,
+            position: facet.position,
+            map,
+            nodes,
+            on_facet: &maps.element.facets()[facet.facet].dofs,
+            is_curved: space.mesh().curved.is_some(),
+            affine: None,
+            bounds: Bounds::EMPTY,
+            size: 0.0,
+            is_surface: space.mesh().is_surface,
+        };
+        side.measure();
         side
+    }
+
+    /// Finds the box and the affine map of the nodes.
+    fn measure(&mut self) {
+        let own = self.on_facet.iter().map(|&node| self.nodes[node]);
+        let bounds = own.fold(Bounds::EMPTY, Bounds::with);
+        self.size = length(bounds.size());
+        // Curved facets may leave the box of their nodes by less than half of its size, if they are sound.
+        let share = if self.is_curved { 0.5 } else { 0.0 };
+        self.bounds = bounds.widened([share * self.size; 3]);
+        self.affine = None;
+        self.affine = self.straight();
+    }
+
+    /// Moves the facet.
+    pub fn moved(mut self, motion: &dyn Fn([f64; 3]) -> [f64; 3]) -> Self {
+        self.nodes.iter_mut().for_each(|node| *node = motion(*node));
+        self.measure();
+        self
+    }
+
+    /// Returns the corners in their order around the facet.
+    pub fn corners(&self) -> Vec<[f64; 3]> {
+        let corners: &[[f64; 2]] = match (self.element.dimension(), self.element.kind().is_simplex()) {
+            (2, _) => &[[0.0, 0.0], [1.0, 0.0]],
+            (_, true) => TRIANGLE,
+            (_, false) => SQUARE,
+        };
+        corners.iter().map(|&corner| self.gap(corner, [0.0; 3]).1.map(|x| -x)).collect()
+    }
+
+    /// Returns the point of the reference cell for a point on the facet or near it.
+    pub fn reference(&self, point: [f64; 3]) -> [f64; 3] {
+        let Some((origin, [a, b])) = self.affine else { return self.foot(point).0 };
+        let gap = std::array::from_fn(|i| point[i] - origin[i]);
+        let [s, t] = match self.element.dimension() {
+            2 => [dot(gap, a) / dot(a, a), 0.0],
+            _ => in_plane(gap, [a, b]),
+        };
+        self.map.point([s, t, 0.0])
     }
 
     fn straight(&self) -> Option<([f64; 3], [[f64; 3]; 2])> {
@@ -120,7 +172,7 @@ impl<'m> Side<'m> {
     }
 
     /// Returns the nearest point of the reference cell on the facet, and its distance.
-    fn foot(&self, point: [f64; 3]) -> ([f64; 3], f64) {
+    pub fn foot(&self, point: [f64; 3]) -> ([f64; 3], f64) {
         let d = self.element.dimension();
         let (first, along) = ([0.0; 2], |a, b| [a, b]);
         if d == 2 {
@@ -130,10 +182,7 @@ impl<'m> Side<'m> {
         if let Some(found) = self.nearest_inside(is_simplex, point) {
             return found;
         }
-        let corners: &[[f64; 2]] = match is_simplex {
-            true => &[[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]],
-            false => &[[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]],
-        };
+        let corners = if is_simplex { TRIANGLE } else { SQUARE };
         let edges = corners.iter().zip(corners.iter().cycle().skip(1));
         let feet = edges.map(|(&[a, b], &[c, d])| self.nearest_on([a, b], along(c - a, d - b), point));
         feet.min_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or(([0.0; 3], f64::INFINITY))
@@ -163,10 +212,8 @@ impl<'m> Side<'m> {
     fn nearest_inside(&self, is_simplex: bool, point: [f64; 3]) -> Option<([f64; 3], f64)> {
         let mut at = if is_simplex { [1.0 / 3.0; 2] } else { [0.5; 2] };
         for _ in 0..MAX_STEPS {
-            let (_, gap, [a, b]) = self.gap(at, point);
-            let (aa, ab, bb) = (dot(a, a), dot(a, b), dot(b, b));
-            let (ga, gb, det) = (dot(gap, a), dot(gap, b), aa * bb - ab * ab);
-            let step = [(bb * ga - ab * gb) / det, (aa * gb - ab * ga) / det];
+            let (_, gap, axes) = self.gap(at, point);
+            let step = in_plane(gap, axes);
             at = [0, 1].map(|i| (at[i] + step[i]).clamp(-1.0, 2.0));
             if step.iter().all(|step| step.abs() < SMALL) {
                 break;
@@ -196,8 +243,19 @@ impl<'m> Side<'m> {
     }
 }
 
+/// Returns the shares of two axes in the part of a vector in their plane.
+fn in_plane(gap: [f64; 3], [a, b]: [[f64; 3]; 2]) -> [f64; 2] {
+    let (aa, ab, bb) = (dot(a, a), dot(a, b), dot(b, b));
+    let (ga, gb, det) = (dot(gap, a), dot(gap, b), aa * bb - ab * ab);
+    [(bb * ga - ab * gb) / det, (aa * gb - ab * ga) / det]
+}
+
 fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
     a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+}
+
+fn length(a: [f64; 3]) -> f64 {
+    dot(a, a).sqrt()
 }
 
 #[cfg(test)]

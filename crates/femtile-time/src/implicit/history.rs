@@ -84,4 +84,19 @@ impl<D: VectorKernels<f64>> History<D> {
         let terms: Vec<_> = (0..n).map(|age| (weight(age), self.value(age))).collect();
         out.device().clone().combine(out, &terms)
     }
+
+    /// Returns the slope of that polynomial at `time`, as values with their factors; empty if there is one value.
+    pub fn slope(&self, time: f64, degree: usize) -> Vec<(f64, &Buffer<f64, D>)> {
+        let n = self.values.len().min(degree + 1);
+        let weight = |age: usize| -> f64 {
+            let others = || (0..n).filter(move |&other| other != age);
+            let span = |other: usize| self.time(age) - self.time(other);
+            let without = |one: usize| -> f64 {
+                let left = others().filter(|&other| other != one);
+                left.map(|other| (time - self.time(other)) / span(other)).product()
+            };
+            others().map(|one| without(one) / span(one)).sum()
+        };
+        if n < 2 { Vec::new() } else { (0..n).map(|age| (weight(age), self.value(age))).collect() }
+    }
 }

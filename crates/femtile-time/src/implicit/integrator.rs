@@ -76,6 +76,8 @@ impl<D: VectorKernels<f64>> Monitor<D> for Silent {
 /// The state of a run after a step.
 pub struct Reached<'a, D: VectorKernels<f64>> {
     state: &'a State<D>,
+    /// The last vector of a stage before the last one.
+    stage: &'a Buffer<f64, D>,
     memory: &'a dyn Fn() -> Vec<f64>,
 }
 
@@ -101,6 +103,16 @@ impl<D: VectorKernels<f64>> Reached<'_, D> {
     /// [`LinalgError::Length`].
     pub fn values_at(&self, time: f64, out: &mut Buffer<f64, D>) -> Result<(), LinalgError> {
         self.state.history.polynomial(time, 2, out)
+    }
+
+    /// Returns the rate of u at a time within the last steps; see [`Integrator::rate`].
+    pub fn rate_at(&self, time: f64) -> Vec<(f64, &Buffer<f64, D>)> {
+        self.state.history.slope(time, 2)
+    }
+
+    /// Returns the rate of u at the time; see [`Integrator::rate`].
+    pub fn rate(&self) -> Vec<(f64, &Buffer<f64, D>)> {
+        self.state.rate(self.stage)
     }
 
     /// Returns the state of the run on the host.
@@ -133,10 +145,38 @@ pub(super) struct State<D: VectorKernels<f64>> {
     pub iterations: usize,
     /// Steps in a row whose solves took no iteration: now, and at most.
     pub idle: [usize; 2],
+    /// The rate in the stage that gave the newest value; none without one.
+    pub last_rate: Option<StageRate>,
     /// The length of the next step.
     length: f64,
     last_error: f64,
     largest_norm: f64,
+}
+
+/// The rate $a u - \sum_i f_i u_i$ of a stage.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct StageRate {
+    /// a.
+    pub shift: f64,
+    /// The factors of the values one and two steps ago.
+    pub of_history: [f64; 2],
+    /// The factor of the stage before.
+    pub of_stage: f64,
+}
+
+impl<D: VectorKernels<f64>> State<D> {
+    fn rate<'s>(&'s self, stage: &'s Buffer<f64, D>) -> Vec<(f64, &'s Buffer<f64, D>)> {
+        let Some(StageRate { shift, of_history, of_stage }) = self.last_rate else {
+            return self.history.slope(self.history.time(0), 2);
+        };
+        let mut terms = vec![(shift, self.history.value(0))];
+        let of_history = of_history.into_iter().enumerate().filter(|(_, factor)| *factor != 0.0);
+        terms.extend(of_history.map(|(age, factor)| (-factor, self.history.value(age + 1))));
+        if of_stage != 0.0 {
+            terms.push((-of_stage, stage));
+        }
+        terms
+    }
 }
 
 /// Advances a semidiscrete equation in time.
@@ -155,9 +195,9 @@ pub struct Integrator<D: VectorKernels<f64>> {
     pub(super) state: State<D>,
     /// The solution of the step that is computed.
     pub(super) next: Buffer<f64, D>,
-    /// Terms of earlier values.
+    /// Terms of earlier values, errors.
     pub(super) terms: Buffer<f64, D>,
-    /// Extrapolation, stages, defects.
+    /// Stages, defects.
     pub(super) other: Buffer<f64, D>,
 }
 
@@ -189,6 +229,7 @@ impl<D: VectorKernels<f64>> Integrator<D> {
             restarts: 0,
             iterations: 0,
             idle: [0; 2],
+            last_rate: None,
             length,
             last_error: 1.0,
             largest_norm: 0.0,
@@ -229,6 +270,7 @@ impl<D: VectorKernels<f64>> Integrator<D> {
             restarts: checkpoint.restarts as usize,
             iterations: checkpoint.iterations as usize,
             idle: [0; 2],
+            last_rate: None,
             length: checkpoint.length,
             last_error: checkpoint.last_error,
             largest_norm: checkpoint.largest_norm,
@@ -246,6 +288,13 @@ impl<D: VectorKernels<f64>> Integrator<D> {
         self.state.history.time(0)
     }
 
+    /// Returns the rate of u at the time that was reached, as functions with their factors: that with which the last stage satisfies the
+    /// equation. With [`Scheme::CrankNicolson`], at the time of a checkpoint and between steps it is the slope of the parabola through the
+    /// last values; empty at the initial time.
+    pub fn rate(&self) -> Vec<(f64, &Buffer<f64, D>)> {
+        self.state.rate(&self.other)
+    }
+
     /// Returns the state of the run on the host.
     ///
     /// # Errors
@@ -255,7 +304,8 @@ impl<D: VectorKernels<f64>> Integrator<D> {
         fingerprint: [u8; 32],
         system: &S,
     ) -> Result<Checkpoint, LinalgError> {
-        Reached { state: &self.state, memory: &|| system.memory() }.checkpoint(fingerprint)
+        let stage = &self.other;
+        Reached { state: &self.state, stage, memory: &|| system.memory() }.checkpoint(fingerprint)
     }
 
     /// Advances to the end, or until the monitor or a failure ends the run.
@@ -385,15 +435,17 @@ impl<D: VectorKernels<f64>> Integrator<D> {
                 }
                 self.accept(time)?;
                 (since_restart, in_a_row) = (since_restart + 1, 0);
-                if is_restart {
+                let is_last = time >= self.end;
+                // Nothing follows the last step: it keeps its rate.
+                if is_restart && !is_last {
                     self.state.history.keep_newest();
+                    self.state.last_rate = None;
                     self.state.restarts += 1;
                     since_restart = 0;
                 }
                 let norm = system.norm(self.values())?;
                 self.state.largest_norm = self.state.largest_norm.max(norm);
-                if is_judged
-                    && !is_restart
+                if (is_last || is_judged && !is_restart)
                     && let ControlFlow::Break(stop) = self.pass_on(system, monitor)?
                 {
                     return Ok(stop);
@@ -401,6 +453,7 @@ impl<D: VectorKernels<f64>> Integrator<D> {
                 continue;
             }
             self.state.rejected += 1;
+            self.state.last_rate = None;
             in_a_row += 1;
             let mut shorter = controller.rejected(error) * length;
             if since_restart <= order {
@@ -442,7 +495,8 @@ impl<D: VectorKernels<f64>> Integrator<D> {
         M: Monitor<D>,
         S::Error: From<M::Error>,
     {
-        Ok(monitor.step(&Reached { state: &self.state, memory: &|| system.memory() })?)
+        let stage = &self.other;
+        Ok(monitor.step(&Reached { state: &self.state, stage, memory: &|| system.memory() })?)
     }
 
     /// Makes the computed value the newest one.
@@ -463,10 +517,10 @@ impl<D: VectorKernels<f64>> Integrator<D> {
         let order = self.scheme.order();
         let lengths = self.state.history.lengths(time);
         let share = self.scheme.local_share(&lengths[..=order]);
-        self.state.history.polynomial(time, order, &mut self.other)?;
-        self.device.axpby(&mut self.other, share, &self.next, -share)?;
-        system.clear_given(&mut self.other)?;
-        let error = system.norm(&self.other)?;
+        self.state.history.polynomial(time, order, &mut self.terms)?;
+        self.device.axpby(&mut self.terms, share, &self.next, -share)?;
+        system.clear_given(&mut self.terms)?;
+        let error = system.norm(&self.terms)?;
         if error == 0.0 {
             return Ok(0.0);
         }

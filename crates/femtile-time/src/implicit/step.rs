@@ -4,7 +4,7 @@ use femtile_device::Buffer;
 use femtile_linalg::LinalgError;
 use femtile_linalg::vector::VectorKernels;
 
-use super::integrator::Integrator;
+use super::integrator::{Integrator, StageRate};
 use super::scheme::GAMMA;
 use super::{Scheme, SemiDiscrete, StageEquation, StageOutcome};
 
@@ -39,12 +39,15 @@ impl<D: VectorKernels<f64>> Integrator<D> {
         time: f64,
         system: &mut S,
     ) -> Result<StageOutcome, S::Error> {
-        let outcome = match (self.scheme, self.state.history.len()) {
+        let (outcome, rate) = match (self.scheme, self.state.history.len()) {
             (Scheme::ImplicitEuler, _) => self.implicit_euler(length, time, system),
             (Scheme::Bdf2, 2..) => self.bdf2(length, time, system),
             (Scheme::Sdirk2 | Scheme::Bdf2, _) => self.sdirk2(length, time, system),
-            (Scheme::CrankNicolson, _) => self.crank_nicolson(length, time, system),
+            (Scheme::CrankNicolson, _) => {
+                self.crank_nicolson(length, time, system).map(|outcome| (outcome, None))
+            }
         }?;
+        self.state.last_rate = outcome.has_converged.then_some(rate).flatten();
         self.state.iterations += outcome.iterations;
         let [now, most] = self.state.idle;
         let now = if outcome.iterations == 0 && outcome.has_converged { now + 1 } else { 0 };
@@ -62,13 +65,14 @@ impl<D: VectorKernels<f64>> Integrator<D> {
         length: f64,
         time: f64,
         system: &mut S,
-    ) -> Result<StageOutcome, S::Error> {
+    ) -> Result<(StageOutcome, Option<StageRate>), S::Error> {
         self.guess(time)?;
         let shift = 1.0 / length;
         let summands = [(shift, self.state.history.value(0))];
         let is_estimated = self.is_adaptive();
         let stage = Stage { shift, time, summands: &summands, defect: None, is_estimated };
-        stage.solve(system, &mut self.terms, &mut self.next)
+        let outcome = stage.solve(system, &mut self.terms, &mut self.next)?;
+        Ok((outcome, Some(StageRate { shift, of_history: [shift, 0.0], of_stage: 0.0 })))
     }
 
     /// $\dot u(t_{n+1}) = (1/h + 1/(h + h'))\, u_{n+1} - \frac{h + h'}{h h'} u_n + \frac{h}{h' (h + h')} u_{n-1}$.
@@ -77,7 +81,7 @@ impl<D: VectorKernels<f64>> Integrator<D> {
         length: f64,
         time: f64,
         system: &mut S,
-    ) -> Result<StageOutcome, S::Error> {
+    ) -> Result<(StageOutcome, Option<StageRate>), S::Error> {
         self.guess(time)?;
         let before = self.state.history.time(0) - self.state.history.time(1);
         // Equal steps have one shift to the last bit, so that one matrix serves all.
@@ -89,7 +93,8 @@ impl<D: VectorKernels<f64>> Integrator<D> {
         let summands = [(newest, history.value(0)), (oldest, history.value(1))];
         let is_estimated = self.is_adaptive();
         let stage = Stage { shift, time, summands: &summands, defect: None, is_estimated };
-        stage.solve(system, &mut self.terms, &mut self.next)
+        let outcome = stage.solve(system, &mut self.terms, &mut self.next)?;
+        Ok((outcome, Some(StageRate { shift, of_history: [newest, oldest], of_stage: 0.0 })))
     }
 
     fn crank_nicolson<S: SemiDiscrete<D>>(
@@ -112,7 +117,7 @@ impl<D: VectorKernels<f64>> Integrator<D> {
         length: f64,
         time: f64,
         system: &mut S,
-    ) -> Result<StageOutcome, S::Error> {
+    ) -> Result<(StageOutcome, Option<StageRate>), S::Error> {
         let begun = self.state.history.time(0);
         let shift = Scheme::sdirk2_shift(length);
         let between = begun + GAMMA * length;
@@ -122,15 +127,17 @@ impl<D: VectorKernels<f64>> Integrator<D> {
         let stage = Stage { shift, time: between, summands: &summands, defect: None, is_estimated };
         let first = stage.solve(system, &mut self.terms, &mut self.other)?;
         if !first.has_converged {
-            return Ok(first);
+            return Ok((first, None));
         }
         // u_n + (1 − γ) h k with k = (U − u_n) / (γ h).
         let ratio = (1.0 - GAMMA) / GAMMA;
         self.guess(time)?;
-        let summands = [(shift * (1.0 - ratio), self.state.history.value(0)), (shift * ratio, &self.other)];
+        let (of_history, of_stage) = (shift * (1.0 - ratio), shift * ratio);
+        let summands = [(of_history, self.state.history.value(0)), (of_stage, &self.other)];
         let stage = Stage { shift, time, summands: &summands, defect: None, is_estimated };
         let second = stage.solve(system, &mut self.terms, &mut self.next)?;
         let iterations = first.iterations + second.iterations;
-        Ok(StageOutcome { iterations, has_converged: second.has_converged })
+        let outcome = StageOutcome { iterations, has_converged: second.has_converged };
+        Ok((outcome, Some(StageRate { shift, of_history: [of_history, 0.0], of_stage })))
     }
 }

@@ -3,7 +3,7 @@ use femtile_device::{Buffer, Cuda, Device, Scalar};
 use femtile_linalg::LinalgError;
 use femtile_linalg::precondition::polynomial::largest_of_lanczos;
 
-use super::{LANES, LONGEST, Numbers, Rows, THREADS, by_lanes};
+use super::{LANES, Numbers, Rows, THREADS, by_lanes};
 use crate::check::{is_symmetric, smallest};
 use crate::kernels::Nodes;
 use crate::setup::evolution::{COARSER, DOUBTFUL};
@@ -28,6 +28,8 @@ pub(super) struct Matrix<H: Scalar> {
     pub lanczos: Lanczos,
     /// 1 for each doubtful row, 0 for others; none if there are few.
     pub is_doubtful: Option<Numbers>,
+    /// The most entries of a row.
+    pub longest: u32,
 }
 
 /// The state of Lanczos' method.
@@ -62,8 +64,7 @@ fn sums(n: usize) -> Launch {
     Launch::line(n.div_ceil(THREADS as usize).min(BLOCKS), THREADS)
 }
 
-/// Checks a matrix and starts Lanczos' method. None if the matrix is invalid, not symmetric, or has too long
-/// a row. On the finest level, which has no `nodes`, all rows may be doubtful; on coarser levels, rows that
+/// Checks a matrix and starts Lanczos' method. None if the matrix is invalid or not symmetric. On the finest level, which has no `nodes`, all rows may be doubtful; on coarser levels, rows that
 /// come from doubtful ones.
 pub(super) fn look<H: Scalar>(
     rows: &Rows<'_, H>,
@@ -99,7 +100,7 @@ pub(super) fn look<H: Scalar>(
     let is_sound =
         bad == u32::MAX && is_symmetric(difference.iter().sum(), squares.iter().sum::<f64>().sqrt());
     let is_doubtful = has_direction.then_some(is_doubtful);
-    Ok((is_sound && counts[0] <= LONGEST).then_some(Matrix { diagonal, lanczos, is_doubtful }))
+    Ok(is_sound.then_some(Matrix { diagonal, lanczos, is_doubtful, longest: counts[0] }))
 }
 
 fn lanczos<H: Scalar>(rows: &Rows<'_, H>, diagonal: &Buffer<H, Cuda>) -> Result<Lanczos, LinalgError> {

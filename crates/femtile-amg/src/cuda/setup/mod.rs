@@ -8,6 +8,7 @@
 pub(crate) mod aggregate;
 pub(crate) mod evolution;
 pub(crate) mod graph;
+pub(crate) mod known;
 mod matrix;
 pub(crate) mod nodes;
 pub(crate) mod product;
@@ -144,9 +145,8 @@ impl<H: Scalar> Grouped<H> {
         (thresholds, config): ([f64; 2], &AmgConfig),
         by: &Grouping<'_, Cuda>,
     ) -> Result<Option<Self>, LinalgError> {
-        let Some(matrix::Matrix { diagonal, lanczos, is_doubtful }) = matrix::look(own, nodes)? else {
-            return Ok(None);
-        };
+        let found = matrix::look(own, nodes)?.filter(|found| found.longest <= LONGEST);
+        let Some(matrix::Matrix { diagonal, lanczos, is_doubtful, .. }) = found else { return Ok(None) };
         if nodes.is_none() && is_doubtful.is_some() && evolution::has_opposed(own, &diagonal)? {
             return Ok(None);
         }

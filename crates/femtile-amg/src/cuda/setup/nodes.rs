@@ -10,7 +10,7 @@ use crate::coarsen::energy_rounding;
 use crate::kernels::{Coarsened, DeviceAggregates, Grouping};
 use crate::setup::graph::{Aggregates, NONE};
 use crate::setup::rescaling::LOPSIDED;
-use crate::setup::spectrum::{PROLONGED, most};
+use crate::setup::spectrum::{PROLONGED, most, share};
 use crate::setup::tentative::{NearNullspace, Tentative};
 
 pub(super) static NODES: Program =
@@ -68,12 +68,8 @@ pub(crate) fn coarsen<H: Scalar>(
     }
     let Some(rows) = Rows::new(a) else { return Ok(None) };
     let Some(matrix::Matrix { diagonal, lanczos, .. }) = matrix::look(&rows, None)? else { return Ok(None) };
-    let (sums, _) = sums(&rows, &diagonal)?;
     let Some(parts) = grouped(&rows, block, thresholds, config, by)? else { return Ok(None) };
-    let largest = lanczos.end()?;
-    let ratios = sums.to_host()?.into_iter().zip(diagonal.to_host()?);
-    let most = most(largest, ratios.map(|(sum, own)| sum.to_f64() / own.to_f64()).collect());
-    let inverse_diagonal = matrix::raise(&rows, &diagonal, 1.0 / most)?;
+    let (largest, inverse_diagonal) = scaling(&rows, &diagonal, lanczos, block)?;
     let n_vectors = b.len() / rows.n();
     let on_host = Aggregates { n: parts.n, of_node: parts.of_node.to_host()? };
     let b = NearNullspace { n_vectors, values: b.to_vec() };
@@ -105,6 +101,25 @@ pub(crate) fn coarsen<H: Scalar>(
         nodes: coarse.values,
     };
     Ok(Some(made))
+}
+
+/// Returns the largest eigenvalue, and the reciprocals of the diagonal, as [`crate::setup::spectrum::Scaling::new`].
+pub(super) fn scaling<H: Scalar>(
+    rows: &Rows<'_, H>,
+    diagonal: &Buffer<H, Cuda>,
+    lanczos: matrix::Lanczos,
+    block: usize,
+) -> Result<(f64, Buffer<H, Cuda>), LinalgError> {
+    let sums = (block > 1).then(|| sums(rows, diagonal)).transpose()?;
+    let largest = lanczos.end()?;
+    let bound = match sums {
+        Some((sums, _)) => {
+            let ratios = sums.to_host()?.into_iter().zip(diagonal.to_host()?);
+            1.0 / most(largest, ratios.map(|(sum, own)| sum.to_f64() / own.to_f64()).collect())
+        }
+        None => share(largest),
+    };
+    Ok((largest, matrix::raise(rows, diagonal, bound)?))
 }
 
 /// Groups the nodes as [`crate::setup::strength::Strength::new`] connects them. None if no nodes are connected.

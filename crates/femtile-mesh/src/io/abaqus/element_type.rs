@@ -3,7 +3,7 @@
 use super::lines::Lines;
 use crate::io::scanner::show;
 use crate::io::vtk_cell::VtkCell;
-use crate::{CellKind, MeshError};
+use crate::{CellKind, CellShape, MeshError};
 
 /// A supported element type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,20 +43,14 @@ impl ElementType {
         if found.is_some() || is_beside(&upper) {
             return Ok(found);
         }
-        let advice = "triangles and tetrahedra of order 1 and 2, quadrilaterals (4, 8 nodes), hexahedra (8, 20 nodes) and \
-                      lines of two nodes can be read";
+        let advice = "triangles and tetrahedra of order 1 and 2, quadrilaterals (4, 8 nodes), pyramids (5, 13 nodes), prisms \
+                      (6, 15 nodes), hexahedra (8, 20 nodes) and lines of two nodes can be read";
         Err(lines.unsupported(format!("the Abaqus element type `{}`", show(name)), advice))
     }
 
-    /// The kind of its corners.
-    pub(super) fn kind(self) -> CellKind {
-        match self.cell {
-            VtkCell::Linear(kind)
-            | VtkCell::Serendipity(kind)
-            | VtkCell::Quadratic(kind)
-            | VtkCell::QuadraticSimplex(kind)
-            | VtkCell::Lagrange(kind) => kind,
-        }
+    /// The shape of its corners.
+    pub(super) fn shape(self) -> CellShape {
+        self.cell.shape()
     }
 }
 
@@ -77,9 +71,13 @@ fn of_family(
 
 fn solid(n_nodes: usize) -> Option<ElementType> {
     let cell = match n_nodes {
-        4 => VtkCell::Linear(CellKind::Tetrahedron),
-        8 => VtkCell::Linear(CellKind::Hexahedron),
+        4 => VtkCell::Linear(CellShape::Tetrahedron),
+        5 => VtkCell::Linear(CellShape::Pyramid),
+        6 => VtkCell::Linear(CellShape::Prism),
+        8 => VtkCell::Linear(CellShape::Hexahedron),
         10 => VtkCell::QuadraticSimplex(CellKind::Tetrahedron),
+        13 => VtkCell::QuadraticSolid(CellShape::Pyramid, 13),
+        15 => VtkCell::QuadraticSolid(CellShape::Prism, 15),
         20 => VtkCell::Serendipity(CellKind::Hexahedron),
         _ => return None,
     };
@@ -88,8 +86,8 @@ fn solid(n_nodes: usize) -> Option<ElementType> {
 
 fn plane(n_nodes: usize) -> Option<ElementType> {
     let cell = match n_nodes {
-        3 => VtkCell::Linear(CellKind::Triangle),
-        4 => VtkCell::Linear(CellKind::Quadrilateral),
+        3 => VtkCell::Linear(CellShape::Triangle),
+        4 => VtkCell::Linear(CellShape::Quadrilateral),
         6 => VtkCell::QuadraticSimplex(CellKind::Triangle),
         8 => VtkCell::Serendipity(CellKind::Quadrilateral),
         _ => return None,
@@ -100,7 +98,7 @@ fn plane(n_nodes: usize) -> Option<ElementType> {
 fn line(name: &str) -> Option<ElementType> {
     let is_variant = |rest: &str| rest.chars().all(|c| c.is_ascii_alphabetic());
     let is_line = LINES.iter().any(|line| name.strip_prefix(line).is_some_and(is_variant));
-    is_line.then_some(ElementType { cell: VtkCell::Linear(CellKind::Segment), n_nodes: 2 })
+    is_line.then_some(ElementType { cell: VtkCell::Linear(CellShape::Segment), n_nodes: 2 })
 }
 
 fn is_beside(name: &str) -> bool {
@@ -123,25 +121,28 @@ mod tests {
         let lines = Lines::new(&places, b"");
         let of = |name: &str| {
             let found = ElementType::parse(name.as_bytes(), &lines);
-            found.ok().map(|found| found.map(|found| (found.kind(), found.n_nodes)))
+            found.ok().map(|found| found.map(|found| (found.shape(), found.n_nodes)))
         };
         for (names, expected) in [
-            (&["C3D4", "c3d4h", "DC3D4", "AC3D4"][..], (CellKind::Tetrahedron, 4)),
-            (&["C3D10", "C3D10M", "C3D10MH"], (CellKind::Tetrahedron, 10)),
-            (&["C3D8", "C3D8R", "C3D8I", "C3D8RT", "DC3D8"], (CellKind::Hexahedron, 8)),
-            (&["C3D20", "C3D20RH"], (CellKind::Hexahedron, 20)),
-            (&["CPS3", "CPE3T", "S3", "S3R", "DC2D3", "STRI3", "M3D3", "R3D3"], (CellKind::Triangle, 3)),
-            (&["CPS6", "CPE6M", "S6", "STRI65"], (CellKind::Triangle, 6)),
-            (&["CPS4R", "CPE4I", "S4R5", "CPEG4", "CAX4"], (CellKind::Quadrilateral, 4)),
-            (&["CPS8R", "S8R5"], (CellKind::Quadrilateral, 8)),
-            (&["T3D2", "B31", "B31OS", "T2D2"], (CellKind::Segment, 2)),
+            (&["C3D4", "c3d4h", "DC3D4", "AC3D4"][..], (CellShape::Tetrahedron, 4)),
+            (&["C3D5", "AC3D5"], (CellShape::Pyramid, 5)),
+            (&["C3D6", "DC3D6"], (CellShape::Prism, 6)),
+            (&["C3D10", "C3D10M", "C3D10MH"], (CellShape::Tetrahedron, 10)),
+            (&["C3D15"], (CellShape::Prism, 15)),
+            (&["C3D8", "C3D8R", "C3D8I", "C3D8RT", "DC3D8"], (CellShape::Hexahedron, 8)),
+            (&["C3D20", "C3D20RH"], (CellShape::Hexahedron, 20)),
+            (&["CPS3", "CPE3T", "S3", "S3R", "DC2D3", "STRI3", "M3D3", "R3D3"], (CellShape::Triangle, 3)),
+            (&["CPS6", "CPE6M", "S6", "STRI65"], (CellShape::Triangle, 6)),
+            (&["CPS4R", "CPE4I", "S4R5", "CPEG4", "CAX4"], (CellShape::Quadrilateral, 4)),
+            (&["CPS8R", "S8R5"], (CellShape::Quadrilateral, 8)),
+            (&["T3D2", "B31", "B31OS", "T2D2"], (CellShape::Segment, 2)),
         ] {
             for name in names {
                 assert_eq!(of(name), Some(Some(expected)), "{name}");
             }
         }
         for name in
-            ["C3D6", "C3D15", "C3D5", "C3D27", "SC8R", "S9R5", "COH3D8", "C3D", "", "C3D4-", "U", "DC3D6"]
+            ["C3D7", "C3D27", "SC6R", "SC8R", "S9R5", "COH3D6", "COH3D8", "C3D", "", "C3D4-", "U", "DC3D9"]
         {
             assert_eq!(of(name), None, "{name}");
         }

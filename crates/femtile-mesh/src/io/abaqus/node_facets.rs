@@ -1,10 +1,13 @@
 //! Boundary facets selected by node sets.
 
-use crate::{CellKind, Mesh};
+use crate::CellShape;
+use crate::facet_sides::key;
+use crate::simplices::Polygon;
 
 /// Finds the facets of the boundary all of whose nodes are in a set.
 pub(super) struct NodeFacets<'a> {
-    mesh: &'a Mesh,
+    /// Nodes of all cells, by their shapes; cells are numbered one shape after another.
+    shapes: Vec<(CellShape, &'a [u32])>,
     /// Cells of node `i` are `cells[ends[i]..ends[i + 1]]`.
     ends: Vec<u32>,
     cells: Vec<u32>,
@@ -16,52 +19,66 @@ pub(super) struct NodeFacets<'a> {
 }
 
 /// Nodes of a facet in ascending order, then as its cell has them.
-type Candidate = ([u32; 4], [u32; 4]);
+type Candidate = ([u32; 4], Polygon);
 
 impl<'a> NodeFacets<'a> {
-    pub(super) fn new(mesh: &'a Mesh, n_bytes: usize) -> Self {
-        let mut ends = vec![0u32; mesh.n_nodes() + 1];
-        mesh.cells.iter().for_each(|&node| ends[node as usize + 1] += 1);
+    pub(super) fn new(shapes: Vec<(CellShape, &'a [u32])>, n_points: usize, n_bytes: usize) -> Self {
+        let mut ends = vec![0u32; n_points + 1];
+        let nodes = || shapes.iter().flat_map(|(_, nodes)| nodes.iter());
+        nodes().for_each(|&node| ends[node as usize + 1] += 1);
         for node in 1..ends.len() {
             ends[node] += ends[node - 1];
         }
         let mut next = ends.clone();
-        let mut cells = vec![0; mesh.cells.len()];
-        for (place, &node) in mesh.cells.iter().enumerate() {
-            let slot = &mut next[node as usize];
-            cells[*slot as usize] = (place / mesh.kind.n_nodes()) as u32;
-            *slot += 1;
+        let mut cells = vec![0; nodes().count()];
+        let of_shapes = shapes.iter().flat_map(|(shape, nodes)| nodes.chunks_exact(shape.n_nodes()));
+        for (cell, nodes) in of_shapes.enumerate() {
+            for &node in nodes {
+                let slot = &mut next[node as usize];
+                cells[*slot as usize] = cell as u32;
+                *slot += 1;
+            }
         }
-        let set_of = vec![0; mesh.n_nodes()];
-        Self { mesh, ends, cells, set_of, n_sets: 0, budget: (1 << 20) + 8 * n_bytes }
+        let set_of = vec![0; n_points];
+        Self { shapes, ends, cells, set_of, n_sets: 0, budget: (1 << 20) + 8 * n_bytes }
     }
 
-    /// Nodes of the facets of a set, one facet after another; none if the sets of a file are too large.
-    pub(super) fn of_set(&mut self, nodes: &[u32]) -> Option<Vec<u32>> {
+    /// Shape and nodes of a cell.
+    fn cell(&self, mut cell: usize) -> (CellShape, &'a [u32]) {
+        for &(shape, nodes) in &self.shapes {
+            let n = shape.n_nodes();
+            match nodes.get(cell * n..(cell + 1) * n) {
+                Some(nodes) => return (shape, nodes),
+                None => cell -= nodes.len() / n,
+            }
+        }
+        (CellShape::Segment, &[])
+    }
+
+    /// Nodes of each facet of a set; none if the sets of a file are too large.
+    pub(super) fn of_set(&mut self, nodes: &[u32]) -> Option<Vec<Polygon>> {
         self.n_sets += 1;
         nodes.iter().for_each(|&node| self.set_of[node as usize] = self.n_sets);
-        let kind = self.mesh.kind;
-        let n = kind.facet_kind().map_or(1, CellKind::n_nodes);
         let mut candidates: Vec<Candidate> = Vec::new();
         for &node in nodes {
             let [begin, end] = [node, node + 1].map(|node| self.ends[node as usize] as usize);
             self.budget = self.budget.checked_sub(end - begin)?;
             for &cell in &self.cells[begin..end] {
-                let corners = self.mesh.cell(cell as usize);
-                for facet in kind.facets() {
-                    let mut facet_nodes = [u32::MAX; 4];
-                    facet_nodes.iter_mut().zip(*facet).for_each(|(to, &corner)| *to = corners[corner]);
-                    let mut sorted = facet_nodes;
-                    sorted.sort_unstable();
+                let (shape, corners) = self.cell(cell as usize);
+                for facet in shape.facets() {
+                    // Of a collapsed cell some facets are an edge or a point.
+                    let facet = Polygon::of(facet.iter().map(|&corner| corners[corner]));
+                    let key = key(facet.nodes().iter().copied());
                     let is_in = |node: &u32| self.set_of[*node as usize] == self.n_sets;
-                    if sorted[0] == node && sorted[..n].iter().all(is_in) {
-                        candidates.push((sorted, facet_nodes));
+                    let is_facet = facet.nodes().len() >= shape.dimension();
+                    if is_facet && key[0] == node && facet.nodes().iter().all(is_in) {
+                        candidates.push((key, facet));
                     }
                 }
             }
         }
-        candidates.sort_unstable();
+        candidates.sort_unstable_by_key(|(key, _)| *key);
         let groups = candidates.chunk_by(|a, b| a.0 == b.0).filter(|group| group.len() == 1);
-        Some(groups.flat_map(|group| group[0].1[..n].iter().copied()).collect())
+        Some(groups.map(|group| group[0].1).collect())
     }
 }

@@ -14,7 +14,7 @@ use crate::io::node_numbers::NodeNumbers;
 use crate::io::number;
 use crate::io::scanner::show;
 use crate::io::vtk_cell::VtkCells;
-use crate::{CellKind, Mesh, MeshError, Place};
+use crate::{CellShape, Mesh, MeshError, Place};
 
 /// Reads an input file of Abaqus or CalculiX.
 ///
@@ -101,7 +101,7 @@ impl Elements {
             elements.blocks.push((block.kind, block.end, first_node));
             first_node += (block.end - first) * block.kind.n_nodes;
             if block.end > first {
-                elements.top = elements.top.max(block.kind.kind().dimension());
+                elements.top = elements.top.max(block.kind.shape().dimension());
             }
             first = block.end;
         }
@@ -151,11 +151,10 @@ impl Reader<'_> {
             let mut has_facets = false;
             for element in self.of_elements.members(number)? {
                 let (kind, nodes) = self.elements.get(element);
-                let dimension = kind.kind().dimension();
+                let (shape, dimension) = (kind.shape(), kind.shape().dimension());
                 if dimension + 1 == self.elements.top && !set.is_internal {
                     has_facets = true;
-                    let corners = &nodes[..kind.kind().n_nodes()];
-                    push_facet(&mut self.cells, kind.kind(), corners, tag);
+                    push_facet(&mut self.cells, shape, &nodes[..shape.n_nodes()], tag);
                     self.n_facets += 1;
                     check_facets(self.places.path(), self.n_facets, self.n_bytes)?;
                 }
@@ -181,7 +180,7 @@ impl Reader<'_> {
     fn push_cells(&mut self, tags: &[i32]) -> Result<(), MeshError> {
         for (element, &tag) in tags.iter().enumerate() {
             let (kind, nodes) = self.elements.get(element as u32);
-            if kind.kind().dimension() == self.elements.top {
+            if kind.shape().dimension() == self.elements.top {
                 let pushed = self.cells.push(element, kind.cell, nodes, &self.points, tag);
                 pushed.map_err(|message| self.places.whole(message))?;
             }
@@ -222,19 +221,19 @@ impl Reader<'_> {
         tag: i32,
     ) -> Result<(), MeshError> {
         let (kind, nodes) = self.elements.get(element);
-        let kind = kind.kind();
-        let is_facet = kind.dimension() + 1 == self.elements.top;
-        let (facet, local): (CellKind, &[usize]) = match part.side.to_ascii_uppercase().as_slice() {
-            b"SPOS" | b"SNEG" if is_facet => (kind, &[0, 1, 2, 3][..kind.n_nodes()]),
+        let shape = kind.shape();
+        let is_facet = shape.dimension() + 1 == self.elements.top;
+        let local: &[usize] = match part.side.to_ascii_uppercase().as_slice() {
+            b"SPOS" | b"SNEG" if is_facet => &[0, 1, 2, 3][..shape.n_nodes()],
             side => {
                 let digits = side.strip_prefix(b"S").or_else(|| side.strip_prefix(b"E"));
                 let number = digits.and_then(number::integer).and_then(|number| usize::try_from(number).ok());
-                let found = number.and_then(|number| corners(kind, number));
-                match kind.facet_kind().filter(|_| kind.dimension() == self.elements.top).zip(found) {
+                let found = number.and_then(|number| corners(shape, number));
+                match found.filter(|_| shape.dimension() == self.elements.top) {
                     Some(found) => found,
                     None => {
                         let message = format!(
-                            "the surface `{}` names the side `{}` of a {kind}; sides are S1, S2, …, those of shells on \
+                            "the surface `{}` names the side `{}` of a {shape}; sides are S1, S2, …, those of shells on \
                              solids SPOS and SNEG",
                             surface.name,
                             show(part.side)
@@ -246,7 +245,7 @@ impl Reader<'_> {
         };
         let mut side = [0; 4];
         side.iter_mut().zip(local).for_each(|(to, &corner)| *to = nodes[corner]);
-        push_facet(&mut self.cells, facet, &side[..local.len()], tag);
+        push_facet(&mut self.cells, facet_shape(local.len()), &side[..local.len()], tag);
         self.n_facets += 1;
         check_facets(self.places.path(), self.n_facets, self.n_bytes)
     }
@@ -256,20 +255,45 @@ impl Reader<'_> {
         let sets = self.node_sets()?;
         let top = self.elements.top;
         drop(std::mem::take(&mut self.elements.nodes));
+        self.add_node_sets(sets)?;
         let cells = std::mem::take(&mut self.cells);
         let points = std::mem::take(&mut self.points);
-        let n_points = points.len();
         let notes = self.notes();
-        let Collected { mut mesh, nodes: kept, .. } =
-            cells.collector.into_mesh(self.places.path(), points, true)?;
+        let Collected { mut mesh, .. } = cells.collector.into_mesh(self.places.path(), points, true)?;
         if !self.names.iter().any(|(dimension, ..)| *dimension == top) {
             mesh.cell_tags.clear();
         }
         mesh.tag_names =
             self.names.into_iter().map(|(dimension, tag, name)| ((dimension, tag), name)).collect();
-        add_node_sets(self.places.path(), &mut mesh, sets, kept, n_points, self.n_bytes)?;
         mesh.notes.extend(notes);
         Ok(mesh)
+    }
+
+    /// Adds the boundary facets selected by node sets.
+    fn add_node_sets(&mut self, sets: Vec<NodeSet>) -> Result<(), MeshError> {
+        // Without cells of two or three dimensions the file is refused later.
+        if sets.is_empty() || self.elements.top < 2 {
+            return Ok(());
+        }
+        let path = self.places.path();
+        let mut found = Vec::new();
+        let mut finder = NodeFacets::new(self.cells.collector.cells(), self.points.len(), self.n_bytes);
+        for (tag, name, nodes) in sets {
+            let facets = finder.of_set(&nodes).ok_or_else(|| too_many(path))?;
+            self.n_facets += facets.len();
+            check_facets(path, self.n_facets, self.n_bytes)?;
+            if !facets.is_empty() {
+                self.names.push((self.elements.top - 1, tag, name));
+                found.push((tag, facets));
+            }
+        }
+        for (tag, facets) in found {
+            for facet in facets {
+                let nodes = facet.nodes();
+                push_facet(&mut self.cells, facet_shape(nodes.len()), nodes, tag);
+            }
+        }
+        Ok(())
     }
 
     /// Returns notes on the parts of the file that are left out.
@@ -329,51 +353,17 @@ fn member(resolver: &mut Resolver<'_>, surface: &Surface<'_>, part: &SurfacePart
     }
 }
 
-/// Adds the boundary facets selected by node sets; `kept` are the points that became nodes.
-fn add_node_sets(
-    path: &Path,
-    mesh: &mut Mesh,
-    sets: Vec<NodeSet>,
-    kept: Option<Vec<u32>>,
-    n_points: usize,
-    n_bytes: usize,
-) -> Result<(), MeshError> {
-    if sets.is_empty() {
-        return Ok(());
+/// The shape of a facet of some nodes.
+const fn facet_shape(n_nodes: usize) -> CellShape {
+    match n_nodes {
+        2 => CellShape::Segment,
+        3 => CellShape::Triangle,
+        _ => CellShape::Quadrilateral,
     }
-    let new_number = kept.map(|kept| {
-        let mut new_number = vec![u32::MAX; n_points];
-        kept.iter().zip(0..).for_each(|(&point, node)| new_number[point as usize] = node);
-        new_number
-    });
-    let mut finder = NodeFacets::new(mesh, n_bytes);
-    let mut facets = Vec::new();
-    let mut names = Vec::new();
-    let mut n_facets = mesh.facets.tags.len();
-    let per_facet = mesh.kind.facet_kind().map_or(1, CellKind::n_nodes);
-    for (tag, name, mut nodes) in sets {
-        if let Some(new_number) = &new_number {
-            nodes.iter_mut().for_each(|node| *node = new_number[*node as usize]);
-            nodes.retain(|&node| node != u32::MAX);
-        }
-        let found = finder.of_set(&nodes).ok_or_else(|| too_many(path))?;
-        n_facets += found.len() / per_facet;
-        check_facets(path, n_facets, n_bytes)?;
-        if !found.is_empty() {
-            facets.push((tag, found));
-            names.push(((mesh.kind.dimension() - 1, tag), name));
-        }
-    }
-    for (tag, nodes) in facets {
-        mesh.facets.tags.resize(mesh.facets.tags.len() + nodes.len() / per_facet, tag);
-        mesh.facets.nodes.extend(nodes);
-    }
-    mesh.tag_names.extend(names);
-    Ok(())
 }
 
-fn push_facet(cells: &mut VtkCells, kind: CellKind, nodes: &[u32], tag: i32) {
-    cells.collector.push(kind, nodes.iter().copied(), tag);
+fn push_facet(cells: &mut VtkCells, shape: CellShape, nodes: &[u32], tag: i32) {
+    cells.collector.push(shape, nodes.iter().copied(), tag);
 }
 
 /// Bounds the number of facets: sets may name the same elements repeatedly, so a short file could need much memory.

@@ -1,8 +1,8 @@
 //! `.pts`, `.elem` and `.lon` files of openCARP, with its surfaces in `.surf` files.
 
 mod files;
-mod hexahedra;
 mod read;
+mod solids;
 mod surface;
 mod write;
 

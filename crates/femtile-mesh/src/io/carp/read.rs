@@ -1,11 +1,11 @@
 use std::path::Path;
 
 use super::files::{Files, files, find, with};
-use super::hexahedra::put_in_order;
+use super::solids::put_in_order;
 use super::surface::facets;
-use crate::io::collect::{Collected, Collector, pick_in_place};
+use crate::io::collect::{Collected, Collector, insert_fields};
 use crate::io::scanner::{Scanner, show};
-use crate::{CellKind, Field, Mesh, MeshError};
+use crate::{CellShape, Field, Mesh, MeshError};
 
 /// Reads a mesh given by the name of one of its files, or without extension: `.pts` and `.elem`, fibres of `.lon` and
 /// surfaces `name.PART.surf`, if there are any.
@@ -30,18 +30,16 @@ pub fn parse(base: &Path, files: &Files) -> Result<Mesh, MeshError> {
     let (path, mut collector) = (with(base, "elem"), Collector::default());
     cells(&path, &files.elem, points.len(), &mut collector)?;
     let n_entries = collector.len();
-    let Collected { mut mesh, entries, .. } = collector.into_mesh(&path, points, true)?;
-    if mesh.kind == CellKind::Hexahedron {
-        put_in_order(&mut mesh);
+    for shape in [CellShape::Hexahedron, CellShape::Prism] {
+        put_in_order(shape, collector.nodes_mut(shape), &points);
     }
+    let Collected { mut mesh, entries, numbers, .. } = collector.into_mesh(&path, points, true)?;
     if let Some(lon) = &files.lon {
-        for (name, mut field) in fibres(&with(base, "lon"), lon, n_entries)? {
-            pick_in_place(&entries, &mut field);
-            mesh.cell_fields.insert(name.into(), field);
-        }
+        let fields = fibres(&with(base, "lon"), lon, n_entries)?;
+        insert_fields(&mut mesh, &entries, fields.into_iter().map(|(name, field)| (name.into(), field)));
     }
     for (name, bytes) in &files.surfaces {
-        facets(&with(base, &format!("{name}.surf")), bytes, name, &mut mesh)?;
+        facets(&with(base, &format!("{name}.surf")), bytes, name, &numbers, &mut mesh)?;
     }
     Ok(mesh)
 }
@@ -71,12 +69,12 @@ fn cells(path: &Path, bytes: &[u8], n_points: usize, collector: &mut Collector) 
     let n = scanner.count("elements", 7)?;
     let mut nodes = [0; 8];
     for _ in 0..n {
-        let Some(kind) = kind(&mut scanner)? else {
+        let Some(shape) = shape(&mut scanner)? else {
             scanner.rest_of_line();
             collector.skip();
             continue;
         };
-        let nodes = &mut nodes[..kind.n_nodes()];
+        let nodes = &mut nodes[..shape.n_nodes()];
         for node in &mut *nodes {
             *node = self::node(&mut scanner, n_points)?;
         }
@@ -86,7 +84,7 @@ fn cells(path: &Path, bytes: &[u8], n_points: usize, collector: &mut Collector) 
             None => 0,
         };
         scanner.end_of_line("an element")?;
-        collector.push(kind, nodes.iter().copied(), tag);
+        collector.push(shape, nodes.iter().copied(), tag);
     }
     end(&mut scanner, n, "elements")
 }
@@ -102,31 +100,28 @@ pub(super) fn node(scanner: &mut Scanner<'_>, n_points: usize) -> Result<u32, Me
     }
 }
 
-/// Reads the kind of an element; none for a connection of two nodes, which is left out.
-fn kind(scanner: &mut Scanner<'_>) -> Result<Option<CellKind>, MeshError> {
+/// Reads the shape of an element; none for a connection of two nodes, which is left out.
+fn shape(scanner: &mut Scanner<'_>) -> Result<Option<CellShape>, MeshError> {
     let name = scanner.expect("the kind of an element, such as `Tt`,")?;
-    let kind = match name {
-        b"Tt" => CellKind::Tetrahedron,
-        b"Hx" => CellKind::Hexahedron,
-        b"Tr" => CellKind::Triangle,
-        b"Qd" => CellKind::Quadrilateral,
-        b"Ln" => CellKind::Segment,
+    let shape = match name {
+        b"Tt" => CellShape::Tetrahedron,
+        b"Py" => CellShape::Pyramid,
+        b"Pr" => CellShape::Prism,
+        b"Hx" => CellShape::Hexahedron,
+        b"Tr" => CellShape::Triangle,
+        b"Qd" => CellShape::Quadrilateral,
+        b"Ln" => CellShape::Segment,
         b"cH" => return Ok(None),
-        b"Py" | b"Pr" | b"Oc" => {
-            let what = match name {
-                b"Py" => "a pyramid (`Py`)",
-                b"Pr" => "a prism (`Pr`)",
-                _ => "an octahedron (`Oc`)",
-            };
-            return Err(scanner.unsupported(what, "split the mesh into tetrahedra"));
-        }
+        b"Oc" => return Err(scanner.unsupported("an octahedron (`Oc`)", "split it into tetrahedra")),
         other => {
-            let message =
-                format!("`{}` is no kind of element; `Tt`, `Hx`, `Tr` and `Qd` can be read", show(other));
+            let message = format!(
+                "`{}` is no kind of element; `Tt`, `Py`, `Pr`, `Hx`, `Tr` and `Qd` can be read",
+                show(other)
+            );
             return Err(scanner.error(message));
         }
     };
-    Ok(Some(kind))
+    Ok(Some(shape))
 }
 
 /// Reads one or two directions for each element. The number of directions stands on the first line; old files lack it.

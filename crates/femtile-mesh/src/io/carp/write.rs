@@ -3,7 +3,7 @@ use std::io::{Result as IoResult, Write};
 use std::path::Path;
 
 use super::files::{find, surfaces, with};
-use super::hexahedra::OPPOSITE;
+use super::solids::OPPOSITE;
 use crate::io::format::refuse_curved;
 use crate::io::write_atomically;
 use crate::{CellKind, Field, Mesh, MeshError, Place};

@@ -12,7 +12,7 @@ use super::source::{Source, Version};
 use crate::first_where::first_where;
 use crate::io::collect::Collector;
 use crate::io::lagrange::Numbering;
-use crate::{CellKind, MeshError};
+use crate::{CellKind, CellShape, MeshError};
 
 /// Elements of a file, sorted by kind.
 #[derive(Default)]
@@ -22,13 +22,13 @@ pub(super) struct Elements {
     shared: Vec<Shared>,
     pub is_tagged: bool,
     /// The last curved type that was read, with the order of its nodes.
-    numbering: Option<(ElementType, Numbering)>,
+    numbering: Option<(ElementType, CellKind, Numbering)>,
     found: Vec<u32>,
     arranged: Vec<u32>,
 }
 
 struct Shared {
-    kind: CellKind,
+    shape: CellShape,
     cells: Range<usize>,
     entity: (usize, i32),
 }
@@ -141,16 +141,16 @@ impl Elements {
             let groups =
                 usize::try_from(dimension).ok().and_then(|dimension| entities.get(&(dimension, tag)));
             let groups = groups.map_or(&[0][..], |groups| groups);
-            let n_before = element.kind().map_or(0, |kind| self.collector.n_cells(kind));
+            let n_before = element.shape().map_or(0, |shape| self.collector.n_cells(shape));
             if !is_4_1 || !self.read_block(source, nodes, (element, n_here), groups)? {
                 for _ in 0..n_here {
                     source.number("the number of an element")?;
                     self.read_one(source, nodes, element, groups)?;
                 }
             }
-            if let Some(kind) = element.kind().filter(|_| groups.len() > 1 && n_here > 0) {
+            if let Some(shape) = element.shape().filter(|_| groups.len() > 1 && n_here > 0) {
                 let entity = (dimension.clamp(0, 3) as usize, tag);
-                self.shared.push(Shared { kind, cells: n_before..n_before + n_here, entity });
+                self.shared.push(Shared { shape, cells: n_before..n_before + n_here, entity });
             }
         }
         if n_read != n {
@@ -170,19 +170,23 @@ impl Elements {
         (element, n): (ElementType, usize),
         groups: &[i32],
     ) -> Result<bool, MeshError> {
-        let ElementType::Cell(kind) = element else { return Ok(false) };
-        let Some(records) = source.records(n, 8 * (1 + kind.n_nodes())) else { return Ok(false) };
-        let found = match kind {
-            CellKind::Segment => nodes_of_records::<2>(source, nodes, records),
-            CellKind::Triangle => nodes_of_records::<3>(source, nodes, records),
-            CellKind::Quadrilateral | CellKind::Tetrahedron => nodes_of_records::<4>(source, nodes, records),
-            CellKind::Hexahedron => nodes_of_records::<8>(source, nodes, records),
+        let ElementType::Cell(shape) = element else { return Ok(false) };
+        let Some(records) = source.records(n, 8 * (1 + shape.n_nodes())) else { return Ok(false) };
+        let found = match shape {
+            CellShape::Segment => nodes_of_records::<2>(source, nodes, records),
+            CellShape::Triangle => nodes_of_records::<3>(source, nodes, records),
+            CellShape::Quadrilateral | CellShape::Tetrahedron => {
+                nodes_of_records::<4>(source, nodes, records)
+            }
+            CellShape::Pyramid => nodes_of_records::<5>(source, nodes, records),
+            CellShape::Prism => nodes_of_records::<6>(source, nodes, records),
+            CellShape::Hexahedron => nodes_of_records::<8>(source, nodes, records),
         };
         if first_where(&found, |&node| node == UNKNOWN).is_some() {
             return Ok(false);
         }
         self.is_tagged |= n > 0 && groups.iter().any(|&group| group != 0);
-        self.collector.push_all(kind, found, &[], groups[0]);
+        self.collector.push_all(shape, found, &[], groups[0]);
         source.scanner.take(records.len(), "elements")?;
         Ok(true)
     }
@@ -203,23 +207,23 @@ impl Elements {
             })?);
         }
         source.end_of_record("an element")?;
-        let Some(kind) = element.kind() else {
+        let Some(shape) = element.shape() else {
             self.collector.skip();
             return Ok(());
         };
         self.is_tagged |= groups.iter().any(|&group| group != 0);
-        if self.numbering.as_ref().is_none_or(|(of, _)| *of != element) {
-            self.numbering = element.numbering().map(|numbering| (element, numbering));
+        if self.numbering.as_ref().is_none_or(|(of, ..)| *of != element) {
+            self.numbering = element.numbering().map(|(kind, numbering)| (element, kind, numbering));
         }
         match &self.numbering {
-            Some((_, numbering)) => {
+            Some((_, kind, numbering)) => {
                 numbering.arrange(&self.found, &mut self.arranged);
-                self.collector.push_curved(kind, numbering.order, &self.arranged, groups[0]);
+                self.collector.push_curved(*kind, numbering.order, &self.arranged, groups[0]);
             }
-            None if kind.dimension() > 1 && element.n_nodes() > kind.n_nodes() => {
-                self.collector.push_straightened(kind, &self.found, &nodes.points, groups[0]);
+            None if shape.dimension() > 1 && element.n_nodes() > shape.n_nodes() => {
+                self.collector.push_straightened(shape, &self.found, &nodes.points, groups[0]);
             }
-            None => self.collector.push(kind, self.found[..kind.n_nodes()].iter().copied(), groups[0]),
+            None => self.collector.push(shape, self.found[..shape.n_nodes()].iter().copied(), groups[0]),
         }
         Ok(())
     }
@@ -233,11 +237,11 @@ impl Elements {
         let top = self.collector.top_dimension();
         let mut n_further = 0;
         let mut n_cells = BTreeMap::<_, usize>::new();
-        for Shared { kind, cells, entity } in self.shared.drain(..) {
-            if kind.dimension() == top {
+        for Shared { shape, cells, entity } in self.shared.drain(..) {
+            if shape.dimension() == top {
                 *n_cells.entry(entity).or_default() += cells.len();
             }
-            if kind.dimension() + 1 != top {
+            if shape.dimension() + 1 != top {
                 continue;
             }
             let further = entities.get(&entity).and_then(|groups| groups.get(1..)).unwrap_or_default();
@@ -247,7 +251,7 @@ impl Elements {
                 let what = "a mesh in which most facets belong to several physical groups";
                 return Err(source.scanner.unsupported(what, "put each surface into one or two groups"));
             }
-            further.iter().for_each(|&group| self.collector.repeat(kind, cells.clone(), group));
+            further.iter().for_each(|&group| self.collector.repeat(shape, cells.clone(), group));
         }
         let mut in_several = BTreeMap::new();
         for (entity, n) in n_cells {

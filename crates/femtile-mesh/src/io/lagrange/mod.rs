@@ -3,5 +3,5 @@
 mod numbering;
 mod serendipity;
 
-pub(super) use numbering::{Lattice, Numbering, n_points, place};
+pub(super) use numbering::{Lattice, MISSING, Numbering, n_points, place};
 pub(super) use serendipity::complete;

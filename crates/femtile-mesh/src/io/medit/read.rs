@@ -4,7 +4,7 @@ use crate::io::collect::Collector;
 use crate::io::file::bytes_of;
 use crate::io::number;
 use crate::io::scanner::{Scanner, show};
-use crate::{CellKind, Mesh, MeshError, Place};
+use crate::{CellShape, Mesh, MeshError, Place};
 
 /// Reads a MEDIT file.
 ///
@@ -29,7 +29,7 @@ pub fn parse(path: &Path, bytes: &[u8]) -> Result<Mesh, MeshError> {
     let mut points = None;
     let mut collector = Collector::default();
     while let Some(word) = scanner.word() {
-        let (kind, n_nodes) = match &*word.to_ascii_lowercase() {
+        let (shape, n_nodes) = match &*word.to_ascii_lowercase() {
             b"end" => break,
             b"dimension" => {
                 dimension = scanner.integer("the dimension")?;
@@ -42,20 +42,22 @@ pub fn parse(path: &Path, bytes: &[u8]) -> Result<Mesh, MeshError> {
                 points = Some(vertices(&mut scanner, dimension)?);
                 continue;
             }
-            b"edges" => (CellKind::Segment, 2),
-            b"edgesp2" => (CellKind::Segment, 3),
-            b"triangles" => (CellKind::Triangle, 3),
-            b"trianglesp2" => (CellKind::Triangle, 6),
-            b"quadrilaterals" => (CellKind::Quadrilateral, 4),
-            b"tetrahedra" => (CellKind::Tetrahedron, 4),
-            b"tetrahedrap2" => (CellKind::Tetrahedron, 10),
-            b"hexahedra" | b"hexaedra" => (CellKind::Hexahedron, 8),
+            b"edges" => (CellShape::Segment, 2),
+            b"edgesp2" => (CellShape::Segment, 3),
+            b"triangles" => (CellShape::Triangle, 3),
+            b"trianglesp2" => (CellShape::Triangle, 6),
+            b"quadrilaterals" => (CellShape::Quadrilateral, 4),
+            b"tetrahedra" => (CellShape::Tetrahedron, 4),
+            b"tetrahedrap2" => (CellShape::Tetrahedron, 10),
+            b"pyramids" => (CellShape::Pyramid, 5),
+            b"prisms" | b"wedges" => (CellShape::Prism, 6),
+            b"hexahedra" | b"hexaedra" => (CellShape::Hexahedron, 8),
             _ => {
                 pass_over(&mut scanner, word)?;
                 continue;
             }
         };
-        cells(&mut scanner, kind, n_nodes, points.as_deref().unwrap_or_default(), &mut collector)?;
+        cells(&mut scanner, shape, n_nodes, points.as_deref().unwrap_or_default(), &mut collector)?;
     }
     let points = points.ok_or_else(|| MeshError::Parse {
         path: path.into(),
@@ -95,7 +97,7 @@ fn vertices(scanner: &mut Scanner<'_>, dimension: usize) -> Result<Vec<[f64; 3]>
 
 fn cells(
     scanner: &mut Scanner<'_>,
-    kind: CellKind,
+    shape: CellShape,
     n_nodes: usize,
     points: &[[f64; 3]],
     collector: &mut Collector,
@@ -109,16 +111,16 @@ fn cells(
             let number: usize = scanner.integer("a vertex")?;
             if number == 0 || number > n_points {
                 return Err(scanner.error(format!(
-                    "a {kind} uses vertex {number}, but vertices are numbered 1 to {n_points}"
+                    "a {shape} uses vertex {number}, but vertices are numbered 1 to {n_points}"
                 )));
             }
             *node = (number - 1) as u32;
         }
         let tag = scanner.integer("a reference")?;
         scanner.end_of_line("a cell")?;
-        match n_nodes > kind.n_nodes() && kind != CellKind::Segment {
-            true => collector.push_straightened(kind, nodes, points, tag),
-            false => collector.push(kind, nodes[..kind.n_nodes()].iter().copied(), tag),
+        match n_nodes > shape.n_nodes() && shape != CellShape::Segment {
+            true => collector.push_straightened(shape, nodes, points, tag),
+            false => collector.push(shape, nodes[..shape.n_nodes()].iter().copied(), tag),
         }
     }
     Ok(())
@@ -127,14 +129,13 @@ fn cells(
 /// Skips blocks that do not describe cells: a keyword, and numbers and texts in quotes up to the next keyword.
 fn pass_over(scanner: &mut Scanner<'_>, keyword: &[u8]) -> Result<(), MeshError> {
     let what = format!("`{}`", show(keyword));
-    const CELLS: [&[u8]; 3] = [b"prisms", b"pyramids", b"wedges"];
     // Blocks such as `TetrahedraP3` belong to curved cells, and `TrianglesP2Ordering` need not have corners first.
     let lower = keyword.to_ascii_lowercase();
     let name = lower.strip_suffix(b"ordering").unwrap_or(&lower);
     let curved = [b"p2", b"p3", b"p4", b"q2", b"q3", b"q4"].iter().any(|order| name.ends_with(*order));
-    if CELLS.contains(&&*lower) || curved {
-        let advice =
-            "triangles and tetrahedra of order 1 and 2, linear quadrilaterals and hexahedra can be read";
+    if curved {
+        let advice = "triangles and tetrahedra of order 1 and 2, linear quadrilaterals, prisms, pyramids and hexahedra can be \
+                      read";
         return Err(scanner.unsupported(what, advice));
     }
     if !keyword.first().is_some_and(u8::is_ascii_alphabetic) {

@@ -5,7 +5,8 @@ use crate::io::collect::{Collector, note_of_straightened};
 use crate::io::file::bytes_of;
 use crate::io::scanner::{Scanner, show};
 use crate::plane::flatten;
-use crate::{CellKind, Mesh, MeshError, Place};
+use crate::simplices::is_collapsed;
+use crate::{CellKind, CellShape, Mesh, MeshError, Place};
 
 /// Reads a mesh file of MFEM.
 ///
@@ -42,10 +43,17 @@ pub fn parse(path: &Path, bytes: &[u8]) -> Result<Mesh, MeshError> {
         Some(b"nodes") => {
             scanner.word();
             let Some(kind) = elements.kind else {
-                return Err(scanner.unsupported("nodes of mixed kinds of cells", "mesh it with one kind"));
+                let advice = "save the mesh without `nodes`, or mesh it with one of the other kinds";
+                return Err(scanner.unsupported("nodes of prisms, pyramids or mixed kinds of cells", advice));
             };
             let cells: Vec<u32> = elements.nodes.iter().map(|&i| vertices.numbers[i as usize]).collect();
             let nodes = read_nodes(&mut scanner, kind, &cells, vertices.n_used)?;
+            let collapsed = || cells.chunks_exact(kind.n_nodes()).position(is_collapsed);
+            if let Some(cell) = nodes.curved.as_ref().and_then(|_| collapsed()) {
+                let what = format!("`nodes` of cell {cell}, a {kind} with repeated vertices");
+                let advice = "a curved cell needs distinct corners: correct its vertices, or save the mesh without `nodes`";
+                return Err(scanner.unsupported(what, advice));
+            }
             Nodes { points: vertices.spread(&nodes.points), ..nodes }
         }
         _ => Nodes { points: vertices.read_points(&mut scanner)?, ..Nodes::default() },
@@ -53,7 +61,7 @@ pub fn parse(path: &Path, bytes: &[u8]) -> Result<Mesh, MeshError> {
     let heights: Vec<f64> = nodes.points.iter().map(|point| point[2]).collect();
     let mut mesh = collector.into_mesh(path, std::mem::take(&mut nodes.points), true)?.mesh;
     if nodes.is_straightened {
-        mesh.notes.extend(note_of_straightened(mesh.kind, 2, mesh.n_cells(), None));
+        mesh.notes.extend(note_of_straightened(mesh.kind.into(), 2, mesh.n_cells(), None));
     }
     mesh.curved = nodes.curved;
     if let Some(curved) = mesh.curved.as_mut().filter(|_| dimension == 2) {
@@ -116,39 +124,40 @@ fn read_elements(
 ) -> Result<Elements, MeshError> {
     let n = scanner.count("elements", 6)?;
     let mut elements = Elements { nodes: Vec::new(), kind: None };
+    let mut shapes = None;
     let mut is_mixed = false;
     for _ in 0..n {
         let attribute: i32 = scanner.integer("an attribute")?;
-        let kind = geometry(scanner)?;
-        if kind.dimension() != dimension {
-            return Err(scanner.error(format!("a {kind} where cells of dimension {dimension} should stand")));
+        let shape = geometry(scanner)?;
+        if shape.dimension() != dimension {
+            return Err(scanner.error(format!("a {shape} where cells of dimension {dimension} should stand")));
         }
         let begin = elements.nodes.len();
-        for _ in 0..kind.n_nodes() {
+        for _ in 0..shape.n_nodes() {
             elements.nodes.push(scanner.integer("a vertex")?);
         }
         scanner.end_of_line("an element")?;
-        collector.push(kind, elements.nodes[begin..].iter().copied(), attribute);
-        is_mixed |= *elements.kind.get_or_insert(kind) != kind;
+        collector.push(shape, elements.nodes[begin..].iter().copied(), attribute);
+        is_mixed |= *shapes.get_or_insert(shape) != shape;
     }
-    elements.kind = elements.kind.filter(|_| !is_mixed);
+    elements.kind = shapes.filter(|_| !is_mixed).and_then(CellShape::kind);
     Ok(elements)
 }
 
-fn geometry(scanner: &mut Scanner<'_>) -> Result<CellKind, MeshError> {
+fn geometry(scanner: &mut Scanner<'_>) -> Result<CellShape, MeshError> {
     let number: u32 = scanner.integer("a type of geometry")?;
     let name = match number {
-        1 => return Ok(CellKind::Segment),
-        2 => return Ok(CellKind::Triangle),
-        3 => return Ok(CellKind::Quadrilateral),
-        4 => return Ok(CellKind::Tetrahedron),
-        5 => return Ok(CellKind::Hexahedron),
+        1 => return Ok(CellShape::Segment),
+        2 => return Ok(CellShape::Triangle),
+        3 => return Ok(CellShape::Quadrilateral),
+        4 => return Ok(CellShape::Tetrahedron),
+        5 => return Ok(CellShape::Hexahedron),
+        6 => return Ok(CellShape::Prism),
+        7 => return Ok(CellShape::Pyramid),
         0 => "point",
-        6 => "prism",
-        7 => "pyramid",
         _ => "unknown",
     };
-    let advice = "triangles, quadrilaterals, tetrahedra and hexahedra can be read";
+    let advice = "triangles, quadrilaterals, tetrahedra, prisms, pyramids and hexahedra can be read";
     Err(scanner.unsupported(format!("MFEM geometry {number} ({name})"), advice))
 }
 

@@ -2,7 +2,7 @@ use std::path::Path;
 
 use super::index_base::index_base;
 use super::table::{Header, Table, further_columns, note_of_columns, open, records};
-use crate::io::collect::{Collected, Collector, pick_in_place};
+use crate::io::collect::{Collected, Collector, insert_fields, pick};
 use crate::io::file::bytes_of;
 use crate::io::scanner::Scanner;
 use crate::{CellKind, Field, Mesh, MeshError};
@@ -58,7 +58,7 @@ pub fn parse(path: &Path, node: &[u8], ele: &[u8], face: Option<&[u8]>) -> Resul
         let has_further = facets(&path, face, (facet, is_quadratic), base, n_points, &mut collector)?;
         notes.extend(has_further.then(|| note_of_columns(&path)));
     }
-    let Collected { mut mesh, nodes: kept, .. } = collector.into_mesh(path, points, true)?;
+    let Collected { mut mesh, entries, nodes: kept, .. } = collector.into_mesh(path, points, true)?;
     if tags.is_none() {
         mesh.cell_tags.clear();
     }
@@ -66,12 +66,16 @@ pub fn parse(path: &Path, node: &[u8], ele: &[u8], face: Option<&[u8]>) -> Resul
     let n_fields = if table.nodes.is_empty() { 0 } else { table.n_attributes };
     for column in usize::from(tags.is_some())..n_fields {
         let values = table.column(column).collect();
-        mesh.cell_fields.insert(format!("attribute_{column}"), Field { n_components: 1, values });
+        insert_fields(
+            &mut mesh,
+            &entries,
+            [(format!("attribute_{column}"), Field { n_components: 1, values })],
+        );
     }
     for (column, values) in fields.into_iter().enumerate() {
         let mut field = Field { n_components: 1, values };
         if let Some(kept) = &kept {
-            pick_in_place(kept, &mut field);
+            pick(kept, &mut field);
         }
         mesh.node_fields.insert(format!("attribute_{column}"), field);
     }

@@ -3,7 +3,7 @@ use std::path::Path;
 use super::array::{Encoding, Number};
 use super::attributes::{Attributes, read_field, skip_metadata};
 use super::cells::Cells;
-use crate::io::collect::pick_in_place;
+use crate::io::collect::{insert_fields, pick};
 use crate::io::file::bytes_of;
 use crate::io::number;
 use crate::io::scanner::{Scanner, show};
@@ -196,13 +196,10 @@ impl File<'_> {
         let mut mesh = collected.mesh;
         mesh.notes.extend(self.cell_data.notes);
         mesh.notes.extend(note_of_ghosts(n_ghosts));
-        for (name, mut field) in self.cell_data.fields {
-            pick_in_place(&collected.entries, &mut field);
-            mesh.cell_fields.insert(name, field);
-        }
+        insert_fields(&mut mesh, &collected.entries, self.cell_data.fields);
         for (name, mut field) in self.point_data.fields {
             if let Some(nodes) = &collected.nodes {
-                pick_in_place(nodes, &mut field);
+                pick(nodes, &mut field);
             }
             mesh.node_fields.insert(name, field);
         }

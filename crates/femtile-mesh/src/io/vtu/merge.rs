@@ -4,7 +4,7 @@ use femtile_device::parallel;
 
 use super::read::{Grid, POINT};
 use crate::alike::for_each_alike;
-use crate::io::collect::pick_in_place;
+use crate::io::collect::pick;
 
 impl Grid<'_> {
     /// Merges points at the same place, unless a piece has two of them there, as on both sides of a slit.
@@ -42,7 +42,7 @@ impl Grid<'_> {
         let n = self.points.len();
         // A field that a piece lacks is left out.
         self.point_data.retain(|_, field| field.values.len() == n * field.n_components);
-        self.point_data.values_mut().for_each(|field| pick_in_place(&kept, field));
+        self.point_data.values_mut().for_each(|field| pick(&kept, field));
         self.points = kept.iter().map(|&point| self.points[point as usize]).collect();
         n_repeated
     }

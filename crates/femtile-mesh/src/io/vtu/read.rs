@@ -6,13 +6,13 @@ use femtile_device::parallel;
 use super::array::{Arrays, Kind, Values};
 use super::document::{DataArray, Group, Piece, Problem, document};
 use crate::first_where::first_where;
-use crate::io::collect::{append, pick_in_place};
+use crate::io::collect::{append, insert_fields, pick};
 use crate::io::file::bytes_of;
 use crate::io::vtk_arrays::{
     Ghosts, TagArray, no_tag, note_of_ghosts, note_of_two, several_components, tag_of,
 };
 use crate::io::vtk_cell::{VtkCell, VtkCells, vtk_cell};
-use crate::{CellKind, Field, Mesh, MeshError, Place};
+use crate::{CellShape, Field, Mesh, MeshError, Place};
 
 /// Reads a VTU file: ASCII, base64 or appended, plain or compressed with zlib or LZ4, of one or several pieces.
 ///
@@ -250,15 +250,15 @@ impl<'t> Grid<'t> {
         Ok(())
     }
 
-    /// Returns the kind and number of the next cells that are alike, straight and with their corners only.
-    fn alike(&self, path: &Path, cell: usize, begin: usize) -> Option<(CellKind, usize)> {
+    /// Returns the shape and number of the next cells that are alike, straight and with their corners only.
+    fn alike(&self, path: &Path, cell: usize, begin: usize) -> Option<(CellShape, usize)> {
         let vtk_type = self.types[cell];
         let found = vtk_cell(path, Place::Whole, i64::from(vtk_type)).ok()?;
-        let Some(VtkCell::Linear(kind)) = found else { return None };
-        let ends = (1..).map(|n| begin + n * kind.n_nodes());
+        let Some(VtkCell::Linear(shape)) = found else { return None };
+        let ends = (1..).map(|n| begin + n * shape.n_nodes());
         let next = self.types[cell..].iter().zip(&self.ends[cell..]).zip(ends);
         let n = next.take_while(|&((&found, &end), expected)| found == vtk_type && end == expected).count();
-        (n > 0).then_some((kind, n))
+        (n > 0).then_some((shape, n))
     }
 
     /// `is_old` is true if Lagrange hexahedra are numbered as before VTK 9.
@@ -269,8 +269,8 @@ impl<'t> Grid<'t> {
         let mut found = VtkCells::new(is_old);
         let (mut cell, mut begin) = (0, 0);
         while cell < self.types.len() {
-            if let Some((kind, n)) = self.alike(path, cell, begin) {
-                let nodes = begin..begin + n * kind.n_nodes();
+            if let Some((shape, n)) = self.alike(path, cell, begin) {
+                let nodes = begin..begin + n * shape.n_nodes();
                 (cell, begin) = (cell + n, nodes.end);
                 let tags = self.tags.as_deref().unwrap_or_default();
                 let tags = &tags[(cell - n).min(tags.len())..cell.min(tags.len())];
@@ -278,7 +278,7 @@ impl<'t> Grid<'t> {
                     true => std::mem::take(&mut self.connectivity),
                     false => self.connectivity[nodes].to_vec(),
                 };
-                found.collector.push_all(kind, nodes, tags, 0);
+                found.collector.push_all(shape, nodes, tags, 0);
                 continue;
             }
             let nodes = &self.connectivity[begin..self.ends[cell]];
@@ -310,15 +310,12 @@ impl<'t> Grid<'t> {
         }
         // What a piece lacks is left out.
         let is_complete = |field: &Field, n: usize| field.values.len() == n * field.n_components;
-        for (name, mut field) in self.cell_data.into_iter().filter(|(_, field)| is_complete(field, n_entries))
-        {
-            pick_in_place(&collected.entries, &mut field);
-            mesh.cell_fields.insert(name, field);
-        }
+        self.cell_data.retain(|_, field| is_complete(field, n_entries));
+        insert_fields(&mut mesh, &collected.entries, self.cell_data);
         for (name, mut field) in self.point_data.into_iter().filter(|(_, field)| is_complete(field, n_points))
         {
             if let Some(nodes) = &collected.nodes {
-                pick_in_place(nodes, &mut field);
+                pick(nodes, &mut field);
             }
             mesh.node_fields.insert(name, field);
         }
