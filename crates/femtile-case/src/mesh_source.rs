@@ -97,7 +97,7 @@ fn of_section(case: &Case, error: MeshError) -> CaseError {
 pub(crate) fn check_config(case: &Case, is_divided: bool) -> CheckConfig {
     let MeshSection { merge, ref accept, .. } = case.file.mesh;
     // Sides that are tied cover each other. Parts of divided cells could do so where a merge fails to join them, which no tie mends.
-    let are_tied = !case.file.tie.is_empty() && !(merge && is_divided);
+    let are_tied = !(case.file.tie.is_empty() || merge && is_divided);
     let of_ties = are_tied.then_some(FindingName::OverlappingFacets);
     CheckConfig {
         merge_duplicates: merge,

@@ -1,4 +1,4 @@
-//! What recovered gradients add to a report: the estimate of the discretization error, and doubt about it.
+//! Estimates of the discretization error in a report, and doubt about them.
 
 use femtile_fem::recovery::ErrorEstimate;
 use femtile_solve::Fields;

@@ -28,7 +28,7 @@ pub(crate) fn run(
     let config = &settings::solver(config);
     let (mut mesh, checked) = match held {
         RankMesh::Part(part) => return on_parts(cpu, case, (config, opened), *part, stages),
-        RankMesh::Whole(mesh, checked) => (*mesh, checked),
+        RankMesh::Whole(mesh, checked) => (*mesh, *checked),
     };
     let mut warnings = checked.warnings.clone();
     warnings.extend(overlap::warnings_of_regions(case, &case.tag_regions(&mut mesh)?));

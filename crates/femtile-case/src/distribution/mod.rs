@@ -53,7 +53,7 @@ struct DistributedBox {
 /// The mesh of a rank.
 pub(crate) enum RankMesh {
     Part(Box<RankMeshPart>),
-    Whole(Box<Mesh>, CheckReport),
+    Whole(Box<Mesh>, Box<CheckReport>),
 }
 
 /// This rank's part of a distributed mesh.
@@ -103,7 +103,7 @@ impl MeshDistribution {
             return divided.mesh(case, solver, stages);
         }
         let (mesh, checked) = checked_mesh(case, Hosted::whole(case)?, solver, stages)?;
-        Ok(RankMesh::Whole(Box::new(mesh), checked))
+        Ok(RankMesh::Whole(Box::new(mesh), Box::new(checked)))
     }
 
     /// Returns whether threads generate their parts of a case's box: they do for congruent hexahedra. For
@@ -248,7 +248,7 @@ impl MeshDistribution {
                     Some(whole) => whole,
                     None => checked_mesh(case, hosted, solver, stages)?,
                 };
-                Ok(RankMesh::Whole(Box::new(mesh), report))
+                Ok(RankMesh::Whole(Box::new(mesh), Box::new(report)))
             }
         }
     }

@@ -60,7 +60,7 @@ pub(crate) fn run_after_mesh(
 ) -> Result<Report, CaseError> {
     case.check()?;
     match held {
-        RankMesh::Whole(mesh, checked) => run_on(cpu, case, (*mesh, checked), opening, stages),
+        RankMesh::Whole(mesh, checked) => run_on(cpu, case, (*mesh, *checked), opening, stages),
         RankMesh::Part(part) => {
             drop(part);
             run(cpu, case, opening, stages)

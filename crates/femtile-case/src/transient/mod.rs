@@ -41,7 +41,7 @@ pub(crate) fn run(
     let opened = opening.map(Opening::wait).transpose()?;
     let (mut mesh, checked) = match held {
         RankMesh::Part(part) => return on_parts(cpu, case, (config, opened), *part, stages),
-        RankMesh::Whole(mesh, checked) => (*mesh, checked),
+        RankMesh::Whole(mesh, checked) => (*mesh, *checked),
     };
     check_cells(config, &case.space_config(), mesh.kind)?;
     stages.begin(Stage::Space)?;

@@ -44,14 +44,14 @@ fn on(mesh: On<'_>, text: &str, n_ranks: usize) -> Report {
 fn same_on(mesh: On<'_>, text: &str, numbers: &[usize]) -> [Report; 2] {
     let of_one = on(mesh, text, 1);
     assert!(of_one.ranks.is_none());
-    let reports = numbers.iter().map(|&n_ranks| {
+    let mut last = None;
+    for &n_ranks in numbers {
         let report = on(mesh, text, n_ranks);
         agree(&report, &of_one, text);
         assert_eq!(report.ranks.as_ref().unwrap().n_ranks, n_ranks);
-        report
-    });
-    let last = reports.last().unwrap();
-    [of_one, last]
+        last = Some(report);
+    }
+    [of_one, last.unwrap()]
 }
 
 /// As [`same_on`] for two to four ranks, and more than the mesh has sides.

@@ -38,11 +38,18 @@ pub(super) fn with_lower_degree(
     if let PreconditionerConfig::Amg(options) = &mut config.preconditioner
         && is_suited
         && !matches!(options.config.smoother, Smoother::Patch { .. })
-        && let Some((prolongation, rows)) = interpolation(space, form.n_components(), constraints)?
+        && let Some(Interpolation { prolongation, rows }) =
+            interpolation(space, form.n_components(), constraints)?
     {
         options.config.coarse_space = Some(Arc::new(CoarseSpace::new(&prolongation, rows)?));
     }
     Ok(())
+}
+
+/// The interpolation from functions of degree 1, and the rows of its columns.
+struct Interpolation {
+    prolongation: Csr<f64, Cpu>,
+    rows: Vec<u32>,
 }
 
 /// Returns the interpolation P from functions of degree 1, with their values at node i in row i, and the rows of the vertices.
@@ -56,7 +63,7 @@ fn interpolation(
     space: &Space<'_>,
     n_components: usize,
     constraints: &LinearConstraints,
-) -> Result<Option<(Csr<f64, Cpu>, Vec<u32>)>, SolveError> {
+) -> Result<Option<Interpolation>, SolveError> {
     let element = space.element();
     let linear = Element::new(element.kind(), 1)?.tabulate(element.nodes());
     let n_local = element.n_dofs();
@@ -129,7 +136,8 @@ fn interpolation(
             offsets.push(columns.len());
         }
     }
-    Ok(Some((Csr::from_arrays(&Cpu::new(1)?, rows.len(), &offsets, &columns, values)?, rows)))
+    let prolongation = Csr::from_arrays(&Cpu::new(1)?, rows.len(), &offsets, &columns, values)?;
+    Ok(Some(Interpolation { prolongation, rows }))
 }
 
 #[cfg(test)]
@@ -158,7 +166,7 @@ mod tests {
             let n_unknowns = space.n_dofs() * n;
             let name = format!("{:?}, degree {degree}", space.element().kind());
             let none = LinearConstraints::none(n_unknowns);
-            let (p, rows) = interpolation(&space, n, &none).unwrap().unwrap();
+            let Interpolation { prolongation: p, rows } = interpolation(&space, n, &none).unwrap().unwrap();
             assert_eq!([p.n_rows(), p.n_cols()], [n_unknowns, mesh.n_nodes() * n], "{name}");
             let places = places(&space).unwrap();
             let value = |row: usize| {
@@ -179,7 +187,7 @@ mod tests {
                 let constraints = LinearConstraints::new(n_unknowns, &relations).unwrap();
                 interpolation(&space, n, &constraints).unwrap()
             };
-            let (constrained, _) = constrain(vec![(rows[leader], 0.5)]).unwrap();
+            let constrained = constrain(vec![(rows[leader], 0.5)]).unwrap().prolongation;
             for row in 0..n_unknowns {
                 let mut expected = BTreeMap::new();
                 let is_constrained = [held, rows[follower]].contains(&(row as u32));
