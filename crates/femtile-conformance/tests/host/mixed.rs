@@ -139,7 +139,7 @@ struct Problem<'a> {
 }
 
 /// Solves a case with the text of a mesh file; functionals are its error and the fluxes through both sides of the first axis.
-fn solve_on((name, file): (&str, &str), problem: &Problem<'_>) -> Report {
+fn solve_on(name: &str, file: &str, problem: &Problem<'_>) -> Report {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join(name), file).unwrap();
     let Problem { exact, n_ranks, text } = problem;
@@ -169,7 +169,7 @@ fn a_linear_solution_is_exact_on_a_mixed_mesh_from_each_format() {
                 let conditions = format!(
                     "[space]\ndegree = {degree}\n[equation]\nsigma = 3\n[[boundary]]\nwhere = \"all\"\ndirichlet = \"{exact}\"\n"
                 );
-                let report = solve_on((name, &text), &Problem { exact, n_ranks: 1, text: conditions });
+                let report = solve_on(name, &text, &Problem { exact, n_ranks: 1, text: conditions });
                 let error = report.functionals["error"];
                 assert!(error < 1e-12, "{name}, {degree}: {error}");
                 assert!(report.mesh.division.unwrap().contains("divided into"));
@@ -196,7 +196,7 @@ fn sides_with_tags_have_the_fluxes_of_theory() {
     );
     for n_ranks in [1, 2, 3] {
         let problem = Problem { exact: &exact, n_ranks, text: text.clone() };
-        let report = solve_on(("a.vtu", &mixed.vtu()), &problem);
+        let report = solve_on("a.vtu", &mixed.vtu(), &problem);
         let [inward, out, error] = ["in", "out", "error"].map(|name| report.functionals[name]);
         assert!(
             (out - flux).abs() < 1e-10 && (inward + flux).abs() < 1e-10,
@@ -219,7 +219,7 @@ fn made_solutions_have_the_orders_of_theory_on_mixed_meshes() {
                     "[space]\ndegree = {degree}\n[equation]\nsource = \"3*{exact}\"\n\
                      [[boundary]]\nwhere = \"all\"\ndirichlet = \"{exact}\"\n"
                 );
-                solve_on(("a.msh", &mixed.gmsh()), &Problem { exact, n_ranks: 1, text }).functionals["error"]
+                solve_on("a.msh", &mixed.gmsh(), &Problem { exact, n_ranks: 1, text }).functionals["error"]
             };
             let (coarse, fine) = if degree == 1 { (4, 8) } else { (3, 6) };
             let order = (error(coarse) / error(fine)).log2();
@@ -258,7 +258,7 @@ fn triangles_and_quadrilaterals_in_space_are_a_surface() {
         let conditions = "[equation]\nsigma = 5\n[[boundary]]\nwhere = \"1\"\ndirichlet = 0\n\
              [[boundary]]\nwhere = \"2\"\ndirichlet = 1\n";
         let problem = Problem { exact: "x", n_ranks: 1, text: conditions.into() };
-        let report = solve_on((name, &text), &problem);
+        let report = solve_on(name, &text, &problem);
         let [error, out] = ["error", "out"].map(|name| report.functionals[name]);
         assert!(error < 1e-12 && (out - 5.0).abs() < 1e-10, "{name}: {error} {out}");
     }
@@ -529,7 +529,7 @@ fn periodic_sides_of_divided_cells_may_have_unlike_diagonals() {
         dirichlet = 0\n";
     for mixed in [MixedMesh::cube(3, 5), MixedMesh::layers(2, 3)] {
         let problem = Problem { exact, n_ranks: 1, text: text.into() };
-        let error = solve_on(("a.msh", &mixed.gmsh()), &problem).functionals["error"];
+        let error = solve_on("a.msh", &mixed.gmsh(), &problem).functionals["error"];
         assert!(error < 1e-10, "{error}");
     }
 }
@@ -554,7 +554,7 @@ fn interfaces_between_divided_cells_have_the_jump_of_theory() {
         conductance = 0.5\n[[boundary]]\nwhere = \"1\"\ndirichlet = 0\n[[boundary]]\nwhere = \"2\"\ndirichlet = 4\n";
     let exact = "if(x < 0.5, 4/3*x, 4 - 4/3*(1 - x))";
     for n_ranks in [1, 2] {
-        let report = solve_on(("a.msh", &mixed.gmsh()), &Problem { exact, n_ranks, text: text.into() });
+        let report = solve_on("a.msh", &mixed.gmsh(), &Problem { exact, n_ranks, text: text.into() });
         let [error, out] = ["error", "out"].map(|name| report.functionals[name]);
         assert!(error < 1e-10 && (out.abs() - 4.0 / 3.0).abs() < 1e-9, "{n_ranks}: {error} {out}");
     }

@@ -89,19 +89,19 @@ struct Side<'s> {
 
 impl Side<'_> {
     /// Returns $\int_e \varphi_i^2$.
-    fn square(&self, (facet, own): (usize, usize)) -> f64 {
+    fn square(&self, facet: usize, own: usize) -> f64 {
         self.moments[facet].own[own * (self.side.nodes[facet].len() + 1)]
     }
 
     /// Returns $a_i^e$ for the facets of a node, all zero on the rim.
     fn shares(&self, node: usize) -> Vec<f64> {
-        let squares = self.side.around[node].iter().map(|&at| self.square(at));
+        let squares = self.side.around[node].iter().map(|&(facet, own)| self.square(facet, own));
         let sum: f64 = squares.clone().sum();
         squares.map(|square| if self.side.is_rim[node] { 0.0 } else { square / sum }).collect()
     }
 
     /// Returns $\int_e q \varphi_i$ of the function with these values at nodes.
-    fn moment(&self, (facet, own): (usize, usize), q: &dyn Fn(usize) -> f64) -> f64 {
+    fn moment(&self, facet: usize, own: usize, q: &dyn Fn(usize) -> f64) -> f64 {
         let nodes = &self.side.nodes[facet];
         let row = &self.moments[facet].own[own * nodes.len()..][..nodes.len()];
         row.iter().zip(nodes).map(|(entry, &node)| entry * q(node)).sum()
@@ -119,11 +119,12 @@ impl Side<'_> {
             for (&at, share) in around.iter().zip(&shares).filter(|(at, _)| group.contains(&at.0)) {
                 let residual = |k: usize| {
                     let q = |node: usize| polynomials.value(k, self.nodes[node].point);
-                    let whole = || around.iter().map(|&at| self.moment(at, &q)).sum::<f64>();
-                    self.moment(at, &q) - if *share == 0.0 { 0.0 } else { share * whole() }
+                    let whole =
+                        || around.iter().map(|&(facet, own)| self.moment(facet, own, &q)).sum::<f64>();
+                    self.moment(at.0, at.1, &q) - if *share == 0.0 { 0.0 } else { share * whole() }
                 };
                 let of_facet: Vec<f64> = (0..n).map(residual).collect();
-                is_needed |= of_facet.iter().any(|r| r.abs() > SMALL * self.square(at));
+                is_needed |= of_facet.iter().any(|r| r.abs() > SMALL * self.square(at.0, at.1));
                 residuals.push((at, of_facet));
             }
             if is_needed && let Some((others, basis)) = self.basis(&polynomials, group) {
@@ -151,7 +152,7 @@ impl Side<'_> {
                 if inner.len() >= n {
                     let moment = |node: usize, k: usize| -> f64 {
                         let q = |node: usize| polynomials.value(k, self.nodes[node].point);
-                        self.side.around[node].iter().map(|&at| self.moment(at, &q)).sum()
+                        self.side.around[node].iter().map(|&(facet, own)| self.moment(facet, own, &q)).sum()
                     };
                     let row = |k: usize| inner.iter().map(|&node| moment(node, k)).collect();
                     if let Some(rows) = Rows::new((0..n).map(row)) {
