@@ -21,7 +21,7 @@ use crate::problems::bake_off::{BakeOff, Shape};
 use crate::{BenchError, Options, Record, Work};
 
 /// Nodes along an axis of ten million unknowns.
-const NODES: usize = 216;
+pub(super) const NODES: usize = 216;
 
 pub(super) fn run(options: &Options) -> Result<Vec<Record>, BenchError> {
     let device = Cuda::new(0)?;
@@ -85,6 +85,35 @@ pub(super) fn run(options: &Options) -> Result<Vec<Record>, BenchError> {
         Ok::<_, BenchError>(())
     })?;
     Ok(records)
+}
+
+/// Products that are timed together, so that gaps between launches are a small part.
+const PRODUCTS: usize = 10;
+
+/// Times the product of an operator that moves some bytes besides reading x and writing y.
+pub(super) fn product_record(
+    device: &Cuda,
+    name: &str,
+    operator: &dyn LinearOperator<f64, Cuda>,
+    bytes: usize,
+    bandwidth: f64,
+    options: &Options,
+) -> Result<Record, BenchError> {
+    let n = operator.n_rows();
+    let x = Buffer::from_vec(device, (0..n).map(|i| (i % 17) as f64 * 0.1).collect())?;
+    let mut y = Buffer::zeros(device, n)?;
+    let mut samples = Samples::default();
+    for round in 0..=options.repeats(20) {
+        let seconds = device.time(|| (0..PRODUCTS).try_for_each(|_| operator.apply(&mut y, &x)))?;
+        if round > 0 {
+            samples.push(seconds / PRODUCTS as f64);
+        }
+    }
+    let work = Work { bytes: (16 * n + bytes) as f64, flops: 0.0 };
+    let mut record = Record::against_bandwidth(name, device, &samples, work, ("copy bandwidth", bandwidth));
+    record.set("n_unknowns", n);
+    record.set("mdof_per_s_median", 1e-6 * n as f64 / record.seconds_median);
+    Ok(record)
 }
 
 /// Nodes along an axis of a million unknowns in three components.

@@ -19,6 +19,8 @@ mod petsc;
 mod read_gmsh;
 mod refill;
 mod scaling;
+mod simplices;
+mod simplices_cuda;
 mod spmv;
 mod sum_factorization;
 mod tridiagonal;
@@ -104,9 +106,19 @@ pub(crate) fn all() -> Vec<Benchmark> {
             run: forms::run,
         },
         Benchmark {
+            name: "simplices",
+            summary: "products of forms on tetrahedra without a matrix beside CSR: diffusion, elasticity; degrees 1 to 4",
+            run: simplices::run,
+        },
+        Benchmark {
             name: "forms-cuda",
             summary: "on a GPU: products of forms by the general path: the Laplacian beside the kernels of its class, elasticity; degrees 1 to 8",
             run: forms_cuda::run,
+        },
+        Benchmark {
+            name: "simplices-cuda",
+            summary: "on a GPU: products of forms on tetrahedra without a matrix: the Laplacian, elasticity; degrees 1 to 6",
+            run: simplices_cuda::run,
         },
         Benchmark {
             name: "read-gmsh",

@@ -425,6 +425,9 @@ impl<'a, H: Scalar, D: AmgKernels<H>> Builder<'a, H, D> {
             let is_only = self.number() == 1;
             let coarse::Inverse { matrix, n_zero } = coarse::inverse(&matrix.rows, Some(&b), is_only)
                 .map_err(|(row, pivot)| AmgError::Indefinite { n_rows, row, pivot })?;
+            if b.n_vectors > 1 && !is_only {
+                coarse::check_precision(&diagonal, &matrix)?;
+            }
             self.n_zero += n_zero;
             return Ok(Coarsest::Direct(matrix.into_device(self.device)?));
         }

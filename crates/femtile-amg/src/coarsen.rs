@@ -258,7 +258,7 @@ impl<H: Scalar, D: AmgKernels<H>> Builder<'_, H, D> {
                 let b = &b.values[..matrix.n_owned()];
                 Strength::of_scalars(&own, diagonal, b, modes, inherited, thresholds)
             }
-            None => Strength::new(&own, diagonal, block, thresholds),
+            None => Strength::new(&own, diagonal, block, thresholds, factor),
         };
         if !is_dense.is_empty() {
             strength = strength.without(&own, block, is_dense);
@@ -413,7 +413,7 @@ impl<H: Scalar, D: AmgKernels<H>> Builder<'_, H, D> {
     }
 }
 
-fn is_single<H: Scalar>() -> bool {
+pub(crate) fn is_single<H: Scalar>() -> bool {
     H::EPSILON.to_f64() > 1e-10
 }
 

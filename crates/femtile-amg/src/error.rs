@@ -38,14 +38,14 @@ pub enum AmgError {
         /// Its diagonal entry over the largest entry.
         ratio: f64,
     },
-    /// The null space of the matrix of the only level is larger in f32 than in f64.
+    /// Vectors of little energy are lost in f32: the null space of a level is larger there, or bending of a thin body is lost to rounding.
     #[error(
         "{n_lost} directions of the {n_rows} unknowns have too little energy for a level in f32; choose f64"
     )]
     Resolution {
         /// Rows of the matrix.
         n_rows: usize,
-        /// Directions outside the null space that f32 cannot distinguish from it.
+        /// Rows or directions outside the null space whose energy f32 does not resolve.
         n_lost: usize,
     },
     /// An entry is not a finite number.

@@ -15,9 +15,10 @@ mod metric;
 
 pub use cpu::{CellLoop, CellWork, DegreeTransfer, MatrixFree, MatrixFreeConfig, Visit};
 pub use cuda::{
-    CellField, CudaDegreeTransfer, CudaMatrixFree, CudaMatrixFreeConfig, CudaMatrixFreeData, LaunchShape,
-    PointMetric, PointTangent, TangentText, diagonal_programs, operator_programs,
-    specialisations as cuda_specialisations, tangent_programs, transfer_program,
+    CellField, CudaDegreeTransfer, CudaMatrixFree, CudaMatrixFreeConfig, CudaMatrixFreeData, CudaSimplices,
+    CudaSimplicesData, LaunchShape, PointMetric, PointTangent, TangentText, diagonal_programs,
+    operator_programs, simplex_metric_programs, simplex_programs, specialisations as cuda_specialisations,
+    tangent_programs, transfer_program,
 };
 pub use device::{MatrixFreeDevice, constrained, terms};
 pub use femtile_space::geometry::{CellRule, MetricEvaluation};

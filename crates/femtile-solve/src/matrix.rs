@@ -484,7 +484,9 @@ impl<D: SolveDevice> OnDevice<D> {
             }
         };
         let complexity = preconditioner.found().map_or(1.0, |found| found.operator_complexity);
-        if complexity > MOST_COMPLEX {
+        let has_motions = near_nullspace.is_some_and(|vectors| vectors.len() > a.n_rows());
+        let most = if has_motions { MOST_COMPLEX_MOTIONS } else { MOST_COMPLEX };
+        if complexity > most {
             let told = format!(
                 "the levels of multigrid have {complexity:.1} times the entries of the matrix (operator complexity)"
             );
@@ -600,6 +602,8 @@ impl<D: SolveDevice> OnDevice<D> {
 
 /// Levels that have more entries together, relative to the matrix, are not worth their cycles.
 const MOST_COMPLEX: f64 = 3.0;
+/// With several vectors as near-nullspace, levels of thin bodies have more entries, and the diagonal takes thousands of iterations.
+const MOST_COMPLEX_MOTIONS: f64 = 8.0;
 
 /// Returns the null space of a matrix in which multigrid has found one, and says so, and what else it found.
 fn nullspace_of<D: SolveDevice>(

@@ -24,4 +24,4 @@ pub use error::SpaceError;
 pub use linear_space::LinearSpace;
 pub use mortar::{Mortar, SideNode, SidePair};
 pub use space::{CellFacet, CellMapping, CellPoint, FacetMap, Foot, PointMap, Space};
-pub use tensor_space::{Group, MAX_DEGREE, Orientation, TensorSpace};
+pub use tensor_space::{Group, MAX_DEGREE, Orientation, TensorSpace, along_curve};

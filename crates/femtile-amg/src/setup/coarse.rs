@@ -5,12 +5,16 @@ use femtile_device::Scalar;
 use super::nullspace::{NullVector, null_vectors, orthonormal};
 use super::rows::{RowAccess, Rows};
 use super::tentative::NearNullspace;
-use crate::check;
+use crate::coarsen::is_single;
+use crate::{AmgError, check};
 
 /// A pivot below this share of its diagonal entry is treated as zero.
 const SINGULAR: f64 = 1e-12;
 /// A negative pivot in double precision is one of rounding up to this share. Single precision leaves it to double.
 const NEGATIVE: f64 = 1e-10;
+
+/// Largest relative rounding error of the softest motion at which levels in f32 still work.
+const SOFTEST: f64 = 0.01;
 
 /// The inverse of the matrix of the coarsest level.
 #[derive(Debug)]
@@ -57,6 +61,26 @@ pub(crate) fn inverse<T: Scalar>(
         values: (0..n * n).map(|i| T::from_f64(entry(i / n, i % n))).collect(),
     };
     Ok(Inverse { matrix, n_zero: n_zero_of(&l, n, &nullspace) })
+}
+
+/// Checks that the precision of levels in f32 resolves the softest motions of a coarsest level, from its diagonal and its inverse: such
+/// as the bending of a slender beam, which has $10^{-6}$ times the energy of its cells.
+///
+/// # Errors
+/// [`AmgError::Resolution`].
+pub(crate) fn check_precision<T: Scalar>(diagonal: &[T], inverse: &Rows<T>) -> Result<(), AmgError> {
+    let n_rows = diagonal.len();
+    let is_soft = |row: &usize| {
+        let energies = diagonal[*row].to_f64() * check::diagonal_entry(inverse, *row);
+        energies * T::EPSILON.to_f64() > SOFTEST
+    };
+    if !is_single::<T>() {
+        return Ok(());
+    }
+    match (0..n_rows).filter(is_soft).count() {
+        0 => Ok(()),
+        n_lost => Err(AmgError::Resolution { n_rows, n_lost }),
+    }
 }
 
 /// Returns the dimension of the null space of a matrix to its precision, as [`Inverse::n_zero`].

@@ -9,6 +9,9 @@ use super::rows::{RowAccess, Rows};
 
 /// Steps of Lanczos' method, which find the largest eigenvalue within some percent, unless it belongs to few rows.
 pub(crate) const STEPS: usize = 4;
+/// Steps for nodes of several rows, whose spectra end in few eigenvalues of badly shaped cells or of jumps of the stiffness: where it is
+/// random from cell to cell, four steps find 0.7 of the largest one, six 0.87, ten 0.99.
+const STEPS_OF_NODES: usize = 10;
 /// Jacobi's damping, over the largest eigenvalue.
 pub(crate) const DAMPING: f64 = 4.0 / 3.0;
 /// The damping of prolongators, over the largest eigenvalue: more than 4/3, as the estimate has a margin.
@@ -18,6 +21,11 @@ pub(crate) const PROLONGED: f64 = 1.4;
 pub(crate) const HARMLESS: f64 = 1.25;
 /// Entries of a piece of a sum, independent of the number of threads.
 const PIECE: usize = 4096;
+
+/// Returns the steps of Lanczos' method for nodes of `block` rows.
+pub(crate) fn n_steps(block: usize) -> usize {
+    if block == 1 { STEPS } else { STEPS_OF_NODES }
+}
 
 /// The reciprocals of a diagonal D, and the largest eigenvalue of $D^{-1} A$.
 #[derive(Debug, Clone)]
@@ -38,7 +46,7 @@ impl<T: Scalar> Scaling<T> {
     /// global matrix. Collective.
     ///
     /// # Cost
-    /// Four products.
+    /// Four products, ten for nodes of several rows.
     /// # Source
     /// Lanczos' method: `[golub2013]`, section 10.1; row sums: `[baker2011]`, section 4.
     pub fn new(matrix: &RankMatrix<T>, diagonal: &[T], block: usize) -> Result<Self, LinalgError> {
@@ -50,7 +58,8 @@ impl<T: Scalar> Scaling<T> {
                 entries.for_each(|((z, &r), &d)| *z = d * r);
             });
         };
-        let largest = if diagonal.is_empty() { 0.0 } else { largest_eigenvalue(a, &inverse, STEPS, divide) };
+        let steps = n_steps(block);
+        let largest = if diagonal.is_empty() { 0.0 } else { largest_eigenvalue(a, &inverse, steps, divide) };
         let sum_of = |row: usize| a.row(row).1.iter().map(|value| value.to_f64().abs()).sum::<f64>();
         let sums = parallel::map(a.n_rows(), PIECE, sum_of);
         let most = match block {

@@ -18,7 +18,10 @@ pub(crate) struct Strength {
 
 impl Strength {
     /// Entries count if $\|A_{ij}\|_F > \theta \sqrt{\|A_{ii}\|_F \|A_{jj}\|_F}$ and $A_{ij}$ is not zero,
-    /// for nodes of `block` rows each. The graph and the smoothing have different thresholds.
+    /// for nodes of `block` rows each. The graph and the smoothing have different thresholds. Nodes of several rows
+    /// have a second threshold, [`RELATIVE`], which `factor` weakens as it weakens the first ones. A node without strong blocks is
+    /// connected to the one it is coupled to most: in thin bodies the stiffest motions of a node make its diagonal block larger than all
+    /// others, and the smoother does not reduce its other motions.
     ///
     /// # Source
     /// `[vanek1996]`, eq. (6), has this measure for scalars. Differs: one threshold serves both there.
@@ -27,9 +30,19 @@ impl Strength {
         diagonal: &[T],
         block: usize,
         [of_graph, of_smoothing]: [f64; 2],
+        factor: f64,
     ) -> Self {
-        let graph = graph_of(a, &flags_of(a, diagonal, block, of_graph), block);
-        Self { graph, is_strong: flags_of(a, diagonal, block, of_smoothing), is_doubtful: Vec::new() }
+        let is_doubtful = Vec::new();
+        if block == 1 {
+            let [flags, is_strong] =
+                [of_graph, of_smoothing].map(|theta| flags_of(a, diagonal, block, theta));
+            return Self { graph: graph_of(a, &flags, block), is_strong, is_doubtful };
+        }
+        let norms = BlockNorms::new(a, block);
+        let mut flags = norms.flags(a, Thresholds { least: of_graph, relative: factor * RELATIVE });
+        norms.join_isolated(a, &mut flags);
+        let is_strong = norms.flags(a, Thresholds { least: of_smoothing, relative: 0.0 });
+        Self { graph: graph_of(a, &flags, block), is_strong, is_doubtful }
     }
 
     /// As [`Strength::new`] for nodes of one row with a near-nullspace b of one vector. If positive entries
@@ -102,7 +115,10 @@ fn is_alone<T: Scalar>(a: &Rows<T>, node: usize, block: usize) -> bool {
 
 /// Flags the entries above a threshold and those within a node.
 fn flags_of<T: Scalar>(a: &Rows<T>, diagonal: &[T], block: usize, theta: f64) -> Vec<bool> {
-    if block == 1 { of_scalars(a, diagonal, T::from_f64(theta * theta)) } else { of_blocks(a, block, theta) }
+    match block {
+        1 => of_scalars(a, diagonal, T::from_f64(theta * theta)),
+        _ => BlockNorms::new(a, block).flags(a, Thresholds { least: theta, relative: 0.0 }),
+    }
 }
 
 /// Clears the flags of rows and columns in which the near-nullspace is zero.
@@ -146,42 +162,130 @@ fn of_scalars<T: Scalar>(a: &Rows<T>, diagonal: &[T], square: T) -> Vec<bool> {
     })
 }
 
-fn of_blocks<T: Scalar>(a: &Rows<T>, block: usize, theta: f64) -> Vec<bool> {
-    let n = a.n_rows() / block;
-    let squares = Pieces::<f64>::build(
-        [n, n],
-        || Row::new(n),
-        |sums, node, out| {
-            let rows = block * node..block * (node + 1);
-            sums.start(a.offsets[rows.end] - a.offsets[rows.start]);
+/// Strong blocks are above this share of the largest scaled norm of a block of one of their nodes. Thin bodies then coarsen across their
+/// thickness first, as smoothed prolongators along a plate or a beam represent its bending badly.
+pub(crate) const RELATIVE: f64 = 0.5;
+
+/// Thresholds of the norms of strong blocks.
+#[derive(Debug, Clone, Copy)]
+struct Thresholds {
+    /// Relative to the diagonal blocks.
+    least: f64,
+    /// Relative to the largest block beside the diagonal of either node, the smaller one of both.
+    relative: f64,
+}
+
+/// The squares of the Frobenius norms of the blocks of a matrix.
+struct BlockNorms {
+    /// One row and one column a node.
+    squares: Rows<f64>,
+    /// The norm of the diagonal block of each node.
+    own: Vec<f64>,
+    /// The largest square of a scaled norm of each node.
+    largest: Vec<f64>,
+    block: usize,
+}
+
+impl BlockNorms {
+    fn new<T: Scalar>(a: &Rows<T>, block: usize) -> Self {
+        let n = a.n_rows() / block;
+        let squares = Pieces::<f64>::build(
+            [n, n],
+            || Row::new(n),
+            |sums, node, out| {
+                let rows = block * node..block * (node + 1);
+                sums.start(a.offsets[rows.end] - a.offsets[rows.start]);
+                for row in rows {
+                    let (columns, values) = a.row(row);
+                    for (&column, &value) in columns.iter().zip(values) {
+                        sums.add(&[column / block as u32], &[value.to_f64()], value.to_f64());
+                    }
+                }
+                let (columns, values) = sums.entries();
+                out.extend(columns, values);
+            },
+        );
+        let squares = squares.join();
+        let own = parallel::map(n, PIECE, |node| {
+            let (columns, values) = squares.row(node);
+            let own = columns.iter().position(|&column| column as usize == node);
+            own.map_or(0.0, |at| values[at].sqrt())
+        });
+        let mut norms = Self { squares, own, largest: Vec::new(), block };
+        norms.largest = parallel::map(n, PIECE, |node| {
+            let (columns, squares) = norms.squares.row(node);
+            let others = columns.iter().zip(squares).filter(|(other, _)| **other as usize != node);
+            others.map(|(&other, &square)| norms.coupling(node, other, square)).fold(0.0, f64::max)
+        });
+        norms
+    }
+
+    /// Returns the square of the norm of a block relative to those of the diagonal blocks of its nodes; 0 for blocks of zeros.
+    fn coupling(&self, node: usize, other: u32, square: f64) -> f64 {
+        if square > 0.0 { square / (self.own[node] * self.own[other as usize]) } else { 0.0 }
+    }
+
+    /// Returns whether a coupling is strong: above the threshold, and among the larger ones of one of its nodes.
+    fn is_strong(&self, [node, other]: [usize; 2], coupling: f64, thresholds: Thresholds) -> bool {
+        let Thresholds { least, relative } = thresholds;
+        let most = self.largest[node].min(self.largest[other]);
+        coupling > least * least && coupling > relative * relative * most
+    }
+
+    /// Flags the entries of strong blocks and those within a node.
+    fn flags<T: Scalar>(&self, a: &Rows<T>, thresholds: Thresholds) -> Vec<bool> {
+        let block = self.block;
+        flags(a, |rows, flags| {
+            let begin = a.offsets[rows.start];
+            let (mut node, mut strong) = (usize::MAX, Vec::new());
             for row in rows {
-                let (columns, values) = a.row(row);
-                for (&column, &value) in columns.iter().zip(values) {
-                    sums.add(&[column / block as u32], &[value.to_f64()], value.to_f64());
+                if row / block != node {
+                    node = row / block;
+                    let (columns, squares) = self.squares.row(node);
+                    let others = columns.iter().zip(squares).filter(|&(&other, &square)| {
+                        let coupling = self.coupling(node, other, square);
+                        other as usize == node || self.is_strong([node, other as usize], coupling, thresholds)
+                    });
+                    strong.clear();
+                    strong.extend(others.map(|(&other, _)| other));
+                    strong.sort_unstable();
+                }
+                let flags = &mut flags[a.offsets[row] - begin..a.offsets[row + 1] - begin];
+                for (flag, &column) in flags.iter_mut().zip(a.row(row).0) {
+                    *flag = strong.binary_search(&(column / block as u32)).is_ok();
                 }
             }
-            let (columns, values) = sums.entries();
-            out.extend(columns, values);
-        },
-    );
-    let square_of = |node: usize, other: u32| {
-        let (columns, values) = squares.row(node);
-        columns.iter().position(|&column| column == other).map_or(0.0, |at| values[at])
-    };
-    let own: Vec<f64> = (0..n).map(|node| square_of(node, node as u32).sqrt()).collect();
-    flags(a, |rows, flags| {
-        let begin = a.offsets[rows.start];
-        for row in rows {
-            let node = row / block;
-            let flags = &mut flags[a.offsets[row] - begin..a.offsets[row + 1] - begin];
-            for (flag, &column) in flags.iter_mut().zip(a.row(row).0) {
-                let other = column / block as u32;
-                let square = square_of(node, other);
-                let least = theta * theta * own[node] * own[other as usize];
-                *flag = other as usize == node || (square > least && square > 0.0);
+        })
+    }
+
+    /// Flags the largest block of each node that has no strong one, and the block of the same nodes across the diagonal.
+    fn join_isolated<T: Scalar>(&self, a: &Rows<T>, flags: &mut [bool]) {
+        let block = self.block;
+        let largest = parallel::map(self.own.len(), PIECE, |node| {
+            let mut entries = a.offsets[block * node]..a.offsets[block * (node + 1)];
+            if entries.any(|at| flags[at] && a.columns[at] as usize / block != node) {
+                return None;
+            }
+            let (columns, squares) = self.squares.row(node);
+            let others = columns.iter().zip(squares).filter(|(other, _)| **other as usize != node);
+            let couplings = others.map(|(&other, &square)| (other, self.coupling(node, other, square)));
+            let coupled = couplings.filter(|(_, coupling)| *coupling > 0.0);
+            let most = coupled.max_by(|x, y| x.1.total_cmp(&y.1).then(y.0.cmp(&x.0)));
+            most.map(|(other, _)| other as usize)
+        });
+        let mut join = |from: usize, to: usize| {
+            let entries = a.offsets[block * from]..a.offsets[block * (from + 1)];
+            for (flag, &column) in flags[entries.clone()].iter_mut().zip(&a.columns[entries]) {
+                *flag |= column as usize / block == to;
+            }
+        };
+        for (node, other) in largest.into_iter().enumerate() {
+            if let Some(other) = other {
+                join(node, other);
+                join(other, node);
             }
         }
-    })
+    }
 }
 
 fn graph_of<T: Scalar>(a: &Rows<T>, is_strong: &[bool], block: usize) -> Graph {

@@ -92,7 +92,7 @@ fn wrong(case: &Case, path: &[&str], message: &str) -> Result<(), CaseError> {
 }
 
 /// The keys of `[equation]` besides `kind`, with whether they are given.
-fn given(equation: &EquationSection) -> [(&'static str, bool); 19] {
+fn given(equation: &EquationSection) -> [(&'static str, bool); 22] {
     let default = EquationSection::default();
     [
         ("sigma", equation.sigma != default.sigma),
@@ -108,6 +108,9 @@ fn given(equation: &EquationSection) -> [(&'static str, bool); 19] {
         ("poisson", equation.poisson.is_some()),
         ("density", equation.density.is_some()),
         ("plane", equation.plane.is_some()),
+        ("expansion", equation.expansion.is_some()),
+        ("temperature", equation.temperature.is_some()),
+        ("reference_temperature", equation.reference_temperature.is_some()),
         ("velocity", equation.velocity.is_some()),
         ("constants", !equation.constants.is_empty()),
         ("define", equation.define.is_some()),
@@ -129,7 +132,17 @@ fn keys(kind: EquationKind) -> Keys {
     match kind {
         EquationKind::Elasticity => Keys {
             kind: "elasticity",
-            equation: &["young", "poisson", "density", "plane", "source", "constants"],
+            equation: &[
+                "young",
+                "poisson",
+                "expansion",
+                "temperature",
+                "reference_temperature",
+                "density",
+                "plane",
+                "source",
+                "constants",
+            ],
             needed: &["young", "poisson"],
             boundary: &["dirichlet", "traction", "pressure", "flux", "total", "floating"],
         },

@@ -323,6 +323,15 @@ pub struct EquationSection {
     /// Elasticity: Poisson's ratio, above -1 and below 0.5, in the forms of `young`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub poisson: Option<Value>,
+    /// Elasticity: the coefficient of thermal expansion, in the forms of `young`; with `temperature`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expansion: Option<Value>,
+    /// Elasticity with `expansion`: the temperature, in the forms of `young`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<Value>,
+    /// Elasticity with `expansion`: the temperature without thermal strain, in the forms of `young`; 0 when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reference_temperature: Option<Value>,
     /// Elasticity with `[modes]`: the mass density, positive, in the forms of `young`; 1 when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub density: Option<Value>,
@@ -385,6 +394,9 @@ impl Default for EquationSection {
             initial: None,
             young: None,
             poisson: None,
+            expansion: None,
+            temperature: None,
+            reference_temperature: None,
             density: None,
             plane: None,
             velocity: None,

@@ -123,7 +123,7 @@ pub(super) fn keys_of_kinds() -> Value {
         {
             "if": is("elasticity"),
             "then": { "required": ["young", "poisson"] },
-            "else": { "properties": { "young": false, "poisson": false, "density": false, "plane": false } },
+            "else": { "properties": { "young": false, "poisson": false, "density": false, "plane": false, "expansion": false, "temperature": false, "reference_temperature": false } },
         },
         {
             "if": is("convection-diffusion"),

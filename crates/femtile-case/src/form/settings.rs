@@ -277,7 +277,24 @@ fn constants(case: &Case, problem: &mut FormProblem<'_>, mesh: &Mesh) -> Result<
 
 fn elasticity(case: &Case, problem: &mut FormProblem<'_>) -> Result<(), CaseError> {
     let equation = &case.file.equation;
-    for (key, value) in [("young", &equation.young), ("poisson", &equation.poisson)] {
+    let thermal = |key: &str, message: &str| Err(case.wrong(&["equation".into(), key.into()], message));
+    match (&equation.expansion, &equation.temperature, &equation.reference_temperature) {
+        (Some(_), None, _) => return thermal("expansion", "thermal strain needs a `temperature`: give it"),
+        (None, Some(_), _) => {
+            return thermal("temperature", "needs the `expansion` of the material: give it");
+        }
+        (None, None, Some(_)) => {
+            return thermal("reference_temperature", "needs `expansion` and `temperature`: give them");
+        }
+        _ => {}
+    }
+    for (key, value) in [
+        ("young", &equation.young),
+        ("poisson", &equation.poisson),
+        ("expansion", &equation.expansion),
+        ("temperature", &equation.temperature),
+        ("reference_temperature", &equation.reference_temperature),
+    ] {
         if let Some(value) = value {
             problem.scalar(key, &value.into())?;
         }

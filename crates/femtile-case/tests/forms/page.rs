@@ -41,7 +41,7 @@ fn pages_of_examples_show_their_equation_its_tangent_and_its_class() {
     check(
         &cantilever,
         &[
-            "energy = &quot;mu*strain:strain + lambda/2*div(u)^2&quot;",
+            "energy = &quot;mu*strain:strain + lambda/2*div(u)^2 - thermal_stress*(div(u) - ",
             "mu = young/(2*(1 + poisson))",
             "flux[0, 1] = 2*(mu*strain[0, 1])",
             "source[2] = source[2]",

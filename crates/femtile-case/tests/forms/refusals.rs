@@ -41,7 +41,7 @@ const BODIES: &[Bad] = &[
         "poisson = 0.3",
         "poisson = 0.3\nsigma = 2",
         "equation.sigma",
-        "elasticity has `young`, `poisson`, `density`, `plane`, `source` and `constants`",
+        "elasticity has `young`, `poisson`, `expansion`, `temperature`, `reference_temperature`, `density`, `plane`, `source`",
     ),
     ("poisson = 0.3", "poisson = 0.3\nlambda = 2", "equation.lambda", "belongs to other equations"),
     (

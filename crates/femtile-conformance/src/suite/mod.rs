@@ -291,7 +291,7 @@ macro_rules! matrix_free {
                 iterations_on_quadrilaterals_are_those_of_the_processor;
             degree_transfer: transfers_agree_with_those_of_the_processor, spaces_without_free_unknowns_have_transfers,
                 vectors_of_other_lengths_are_refused;
-            tangents: tangents_agree_with_the_processor, tangents_on_turned_cells_agree_with_the_processor,
+            tangents: tangents_agree_with_the_processor, tangents_on_simplices_agree_with_the_processor, tangents_on_turned_cells_agree_with_the_processor,
                 iterations_on_tangents_are_those_of_the_processor, matrices_of_forms_agree_with_the_processor,
                 residuals_of_forms_agree_with_the_processor, forms_without_a_tangent_on_gpus_are_refused;
         }

@@ -92,6 +92,13 @@ fn diffusion(dimension: usize, varies: bool) -> Form {
     equation.form(dimension).with("sigma", sigma).unwrap().with("lambda", lambda).unwrap().build().unwrap()
 }
 
+/// The mass matrix, without diffusion.
+fn mass(dimension: usize) -> Form {
+    let equation = Equation::named("reaction-diffusion").unwrap();
+    let form = equation.form(dimension).with("sigma", number(0.0)).unwrap();
+    form.with("lambda", number(0.7)).unwrap().build().unwrap()
+}
+
 fn nonlinear(dimension: usize, facets: &[u32]) -> Form {
     let text: String = match dimension {
         2 => NONLINEAR
@@ -128,7 +135,11 @@ fn check<T: Scalar>(
     let mut random = Random::new(degree as u64);
     let (u, rate, x) = (random.vector(n), random.vector(n), random.vector(n));
     let state = State { u: &u, rate: &rate, time: 0.4, shift: 1.5 };
-    let constrained = if is_constrained { side(mesh, degree, 0) } else { Vec::new() };
+    let constrained = match is_constrained {
+        false => Vec::new(),
+        true if mesh.kind.is_simplex() => (0..space.n_dofs() as u32).step_by(5).collect(),
+        true => side(mesh, degree, 0),
+    };
     let rows =
         || constrained.iter().flat_map(|&dof| (0..components).map(move |c| dof as usize * components + c));
     let (mut free, mut wanted) = (x.clone(), vec![f64::NAN; n]);
@@ -193,6 +204,38 @@ pub fn tangents_agree_with_the_processor(device: &Cuda, scope: &Scope) {
     let bent = deformed(cubes([3, 2, 3]), bend);
     check::<f32>(device, (&bent, 2, &CUTS[..1]), &|d, facets| elasticity(d, false, facets), true, 3e-6);
     check::<f32>(device, (&bent, 1, &CUTS[..1]), &nonlinear, false, 3e-6);
+}
+
+/// All degrees on triangles and tetrahedra: forms with values of a component in registers and in shared memory, tangents that are
+/// constant in cells and that differ from point to point, patches of many cells and of two.
+pub fn tangents_on_simplices_agree_with_the_processor(device: &Cuda, scope: &Scope) {
+    let kuhn = |cells| box_mesh(&BoxConfig { cells, split: BoxSplit::Kuhn, ..BoxConfig::default() }).unwrap();
+    let tetrahedra = deformed(kuhn([2, 1, 2]), bend);
+    let triangles = square(&SquareConfig { cells: [4, 3], ..SquareConfig::default() }).unwrap();
+    let triangles = deformed(triangles, bend);
+    // Each degree, form and cut is a program of its own.
+    let every = scope.has_every_kind;
+    for mesh in [&triangles, &tetrahedra] {
+        for degree in if every { 1..=6 } else { 2..=3 } {
+            let at = (mesh, degree, &CUTS[..if degree == 2 { 2 } else { 1 }]);
+            check::<f64>(device, at, &|d, _| diffusion(d, false), true, 1e-12);
+            check::<f64>(device, at, &|d, facets| elasticity(d, false, facets), true, 1e-12);
+            let at = (mesh, degree, &CUTS[..1]);
+            if every {
+                check::<f64>(device, at, &|d, _| diffusion(d, true), false, 1e-12);
+                check::<f64>(device, at, &|d, facets| elasticity(d, true, facets), false, 1e-12);
+                check::<f64>(device, at, &|d, _| convection(d), false, 1e-12);
+            }
+            if every || degree == 3 && mesh.dimension() == 3 {
+                check::<f64>(device, at, &nonlinear, true, 1e-12);
+            }
+        }
+    }
+    let at = (&tetrahedra, 2, &CUTS[..1]);
+    check::<f64>(device, at, &|d, _| mass(d), true, 1e-12);
+    check::<f64>(device, (&triangles, 1, &CUTS[..1]), &|d, _| diffusion(d, false), true, 1e-12);
+    check::<f32>(device, at, &|d, facets| elasticity(d, true, facets), true, 3e-6);
+    check::<f32>(device, at, &|d, _| diffusion(d, false), true, 3e-6);
 }
 
 /// Cells that see a face otherwise than the first that has it.
@@ -350,9 +393,9 @@ pub fn residuals_of_forms_agree_with_the_processor(device: &Cuda, scope: &Scope)
     });
 }
 
-/// Refuses simplices and names the remedy.
+/// Refuses surfaces and names the remedy.
 pub fn forms_without_a_tangent_on_gpus_are_refused(_: &Cuda, _: &Scope) {
-    let mesh = box_mesh(&BoxConfig { cells: [1; 3], split: BoxSplit::Kuhn, ..BoxConfig::default() }).unwrap();
+    let mesh = in_space(rectangle([2, 2]));
     let boundary = boundary_facets(&mesh);
     let (space, form) = (Space::new(&mesh, 1).unwrap(), diffusion(3, false));
     let discrete = DiscreteForm::new(&space, &form, &boundary).unwrap();

@@ -237,6 +237,10 @@ fn complaint(name: &str, change: impl Fn(&str, &str) -> String + Send + Sync + '
             suite::tangents::matrices_of_forms_agree_with_the_processor(&device, &scope);
             return;
         }
+        if name == "simplices.cu" {
+            suite::tangents::tangents_on_simplices_agree_with_the_processor(&device, &scope);
+            return;
+        }
         if name == "point_tangent.cuh" {
             suite::tangents::tangents_agree_with_the_processor(&device, &scope);
             return;

@@ -71,7 +71,10 @@ fn equations_that_cannot_be_read_name_the_place() {
 fn coefficients_that_do_not_fit_are_named() {
     let elasticity = Equation::named("elasticity").unwrap();
     let found = told(elasticity.form(3).with("yung", 1.0));
-    assert_eq!(found, "yung: the equation does not have it; known are plane_stress, poisson, source, young");
+    assert_eq!(
+        found,
+        "yung: the equation does not have it; known are expansion, plane_stress, poisson, reference_temperature, source, temperature, young"
+    );
     assert_eq!(told(elasticity.form(3).with("young", 1.0).unwrap().build()), "poisson: it has no value");
     let complete = || elasticity.form(3).with("young", 1.0).unwrap().with("poisson", 0.3).unwrap();
     let found = told(complete().with("source", 1.0).unwrap().build());

@@ -19,6 +19,9 @@ mod operator;
 mod point_metric;
 mod point_tangent;
 mod program;
+#[allow(unsafe_code)]
+mod rows;
+mod simplices;
 mod tables;
 mod visited;
 
@@ -29,3 +32,4 @@ pub use operator::CudaMatrixFree;
 pub use point_metric::PointMetric;
 pub use point_tangent::{PointTangent, TangentText, tangent_programs};
 pub use program::{diagonal_programs, operator_programs, specialisations};
+pub use simplices::{CudaSimplices, CudaSimplicesData, simplex_metric_programs, simplex_programs};

@@ -12,20 +12,19 @@ use femtile_space::geometry::{CellRule, MetricEvaluation};
 use super::config::CudaMatrixFreeConfig;
 use super::data::{CudaMatrixFreeData, OfCells};
 use super::facets::Facets;
-use super::program::{self, ROWS, Variant, sums};
+use super::program::{self, Variant, sums};
+use super::rows::{queue_constrained, queue_post};
 use crate::local_numbering::LocalNumbering;
 use crate::metric::Terms;
 use femtile_fem::FemError;
 use femtile_fem::tensor::FacetMatrix;
 
 /// Threads per block of the kernels after the cells.
-const THREADS: u32 = 256;
+pub(super) const THREADS: u32 = 256;
 
 type Apply<T> = (Write<T>, Write<T>, Structure, Read<u32>, Read<u32>, Read<u32>, Structure, Structure);
 type Sum<T> = (Write<T>, Read<T>, Structure, Structure);
 type DiagonalOf<T> = (Write<T>, Write<T>, Read<u32>, Read<u32>, Read<u32>, Structure);
-type Keep<T> = (Write<T>, Read<T>, Read<u32>, u64, Structure);
-type Post<T> = (Read<T>, Read<T>, u64, Structure);
 
 /// The matrix-free operator of ∫ σ∇u·∇v + λuv on the quadrilaterals or hexahedra of a [`TensorSpace`], on a GPU.
 ///
@@ -73,10 +72,10 @@ pub struct CudaMatrixFree<T: Scalar> {
 /// The programs of an operator by the source of the hook, and whether that is a product: their tables are long texts, which
 /// products outside a recording would make again.
 #[derive(Debug, Default)]
-struct Programs(Mutex<HashMap<(usize, bool), Arc<Specialisation>>>);
+pub(super) struct Programs(Mutex<HashMap<(usize, bool), Arc<Specialisation>>>);
 
 impl Programs {
-    fn of(&self, hook: &CudaHook<'_>, make: impl FnOnce() -> Specialisation) -> Arc<Specialisation> {
+    pub fn of(&self, hook: &CudaHook<'_>, make: impl FnOnce() -> Specialisation) -> Arc<Specialisation> {
         let mut made = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (hook.source().as_ptr() as usize, hook.is_product());
         Arc::clone(made.entry(key).or_insert_with(|| Arc::new(make())))
@@ -387,23 +386,6 @@ impl<T: Scalar> CudaMatrixFree<T> {
         Ok(unsafe { self.device.launch(&self.variant.diagonal::<T>(), &kernel, launch, arguments) }?)
     }
 
-    /// Queues y = x in constrained rows.
-    fn queue_constrained(
-        &self,
-        y: &mut Buffer<T, Cuda>,
-        x: &Buffer<T, Cuda>,
-        hook: &CudaHook<'_>,
-    ) -> Result<(), LinalgError> {
-        let n = self.constrained.len() as u64;
-        let fields = hook.in_part(self.n_groups, self.n_parts());
-        let arguments = (y.write(), x.read(), self.constrained.read(), n, fields);
-        let kernel = Kernel::<Keep<T>>::new("matrix_free_keep");
-        let program = sums::<T>(self.variant.components, hook);
-        let launch = Launch::over(self.n_constrained(), THREADS);
-        // SAFETY: constrained rows are unknowns of a component.
-        Ok(unsafe { self.device.launch(&program, &kernel, launch, arguments) }?)
-    }
-
     /// Queues a product with the values of other ranks, on a part.
     fn queue(
         &self,
@@ -420,7 +402,8 @@ impl<T: Scalar> CudaMatrixFree<T> {
         }
         self.queue_cells(y, (x, ghosts), &hook)?;
         if !self.constrained.is_empty() {
-            self.queue_constrained(y, x, &hook)?;
+            let fields = hook.in_part(self.n_groups, self.n_parts());
+            queue_constrained(self.variant.components, y, x, &self.constrained, &hook, fields)?;
         }
         if let Some(facets) = &self.facets {
             let parts = [self.n_parts() - facets.n_blocks(), self.n_parts()];
@@ -429,23 +412,7 @@ impl<T: Scalar> CudaMatrixFree<T> {
         if hook.is_product() || hook == CudaHook::none() {
             return Ok(());
         }
-        self.queue_post(y, x, hook)
-    }
-
-    /// Queues the hook on all rows.
-    fn queue_post(
-        &self,
-        y: &Buffer<T, Cuda>,
-        x: &Buffer<T, Cuda>,
-        hook: CudaHook<'_>,
-    ) -> Result<(), LinalgError> {
-        let program = sums::<T>(self.variant.components, &hook);
-        let n = self.n_rows();
-        let arguments = (y.read(), x.read(), n as u64, hook.fields());
-        let kernel = Kernel::<Post<T>>::new("matrix_free_post");
-        let launch = Launch::line(n.div_ceil(ROWS), THREADS);
-        // SAFETY: both vectors have an entry per row; the creator of the hook guarantees its accesses.
-        Ok(unsafe { self.device.launch(&program, &kernel, launch, arguments) }?)
+        queue_post(self.variant.components, y, x, &hook)
     }
 }
 

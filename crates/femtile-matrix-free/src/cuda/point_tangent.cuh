@@ -8,7 +8,6 @@
 // reads them: FEMTILE_TANGENT_CELL of the cell, FEMTILE_TANGENT_POINT at points; the text takes those of the cell first.
 #pragma once
 #include "lines.cuh"
-#include "tangent.cuh"
 
 // The numbers of all cells.
 struct Metrics {
@@ -22,6 +21,8 @@ const u32 POINT_NUMBERS = POINT_GEOMETRY + AT_POINT;
 // Points of a column that are computed at the same time: with more, registers spill.
 const u32 POINTS_AT_A_TIME = 2;
 const u32 CELL_NUMBERS = CELL_GEOMETRY + OF_CELL + Q * LAYER_POINTS * POINT_NUMBERS;
+
+#include "tangent_action.cuh"
 
 // The tangent at a column of points.
 struct PointTangent {
@@ -42,7 +43,7 @@ struct PointTangent {
 
     // Turns values and derivatives along the axes of the reference cell into weighted df0 and df1 along those axes.
     __device__ inline void act(T (&values)[TOGETHER], T (&slopes)[TOGETHER][DIMENSION], u32 plane) const {
-        T inverse[DIMENSION][DIMENSION], in[SLOTS + OF_CELL + AT_POINT], out[SLOTS];
+        T inverse[DIMENSION][DIMENSION], in[SLOTS + OF_CELL + AT_POINT];
 #pragma unroll
         for (u32 a = 0; a < DIMENSION; ++a) {
 #pragma unroll
@@ -50,32 +51,10 @@ struct PointTangent {
         }
         const T w = FEMTILE_METRIC == 1 ? weight * WEIGHTS[plane] : geometry(plane, GEOMETRY - 1);
 #pragma unroll
-        for (u32 c = 0; c < TOGETHER; ++c) {
-            in[c * (1 + DIMENSION)] = values[c];
-#pragma unroll
-            for (u32 i = 0; i < DIMENSION; ++i) {
-                T sum = inverse[0][i] * slopes[c][0];
-#pragma unroll
-                for (u32 a = 1; a < DIMENSION; ++a) sum += inverse[a][i] * slopes[c][a];
-                in[c * (1 + DIMENSION) + 1 + i] = sum;
-            }
-        }
-#pragma unroll
         for (u32 i = 0; i < OF_CELL; ++i) in[SLOTS + i] = __ldg(of_cell + CELL_GEOMETRY + i);
 #pragma unroll
         for (u32 i = 0; i < AT_POINT; ++i) in[SLOTS + OF_CELL + i] = at_point(plane, POINT_GEOMETRY + i);
-        tangent(out, in);
-#pragma unroll
-        for (u32 c = 0; c < TOGETHER; ++c) {
-            values[c] = w * out[c * (1 + DIMENSION)];
-#pragma unroll
-            for (u32 a = 0; a < DIMENSION; ++a) {
-                T sum = inverse[a][0] * out[c * (1 + DIMENSION) + 1];
-#pragma unroll
-                for (u32 i = 1; i < DIMENSION; ++i) sum += inverse[a][i] * out[c * (1 + DIMENSION) + 1 + i];
-                slopes[c][a] = w * sum;
-            }
-        }
+        act_in_space(values, slopes, inverse, w, in);
     }
 };
 

@@ -76,11 +76,11 @@ impl TangentText {
     }
 
     /// Returns the numbers of a cell and those of a point, with geometry.
-    pub(super) fn with_geometry(&self, metric: MetricEvaluation) -> [usize; 2] {
+    pub(super) fn with_geometry(&self, is_affine: bool) -> [usize; 2] {
         let ([of_cell, of_point], geometry) = (self.n_numbers, self.dimension * self.dimension + 1);
-        match metric {
-            MetricEvaluation::Constant => [geometry + of_cell, of_point],
-            _ => [of_cell, geometry + of_point],
+        match is_affine {
+            true => [geometry + of_cell, of_point],
+            false => [of_cell, geometry + of_point],
         }
     }
 

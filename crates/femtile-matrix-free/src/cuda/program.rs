@@ -17,7 +17,7 @@ static APPLY: Program =
     Program { name: "matrix_free", source: include_str!("matrix_free.cu"), headers: &HEADERS };
 static DIAGONAL: Program =
     Program { name: "matrix_free_diagonal", source: include_str!("diagonal.cu"), headers: &HEADERS };
-const HEADERS: [Header; 15] = [
+const HEADERS: [Header; 16] = [
     RECIPROCAL_HEADER,
     STRIDED_HEADER,
     CONTRACT_HEADER,
@@ -26,6 +26,7 @@ const HEADERS: [Header; 15] = [
     Header { name: "gather_scatter.cuh", text: include_str!("gather_scatter.cuh") },
     Header { name: "metric.cuh", text: include_str!("metric.cuh") },
     Header { name: "point_tangent.cuh", text: include_str!("point_tangent.cuh") },
+    TANGENT_HEADER,
     Header { name: "bilinear.cuh", text: include_str!("bilinear.cuh") },
     Header { name: "trilinear.cuh", text: include_str!("trilinear.cuh") },
     Header { name: "product.cuh", text: include_str!("product.cuh") },
@@ -34,6 +35,9 @@ const HEADERS: [Header; 15] = [
     Header { name: "hexahedra.cuh", text: include_str!("hexahedra.cuh") },
     Header { name: "fields.cuh", text: include_str!("fields.cuh") },
 ];
+/// The tangent of a form at one point.
+pub(super) const TANGENT_HEADER: Header =
+    Header { name: "tangent_action.cuh", text: include_str!("tangent_action.cuh") };
 /// Tables along lines.
 pub(super) const CONTRACT_HEADER: Header =
     Header { name: "contract.cuh", text: include_str!("contract.cuh") };
@@ -138,7 +142,7 @@ impl Variant {
     pub fn cell_numbers(&self) -> [usize; 2] {
         let n_points = self.n_points() * self.layer_points();
         if let Some(tangent) = &self.tangent {
-            let [of_cell, of_point] = tangent.with_geometry(self.metric);
+            let [of_cell, of_point] = tangent.with_geometry(self.metric == MetricEvaluation::Constant);
             return [of_cell, n_points * of_point];
         }
         let of_metric = match self.metric {
@@ -238,14 +242,21 @@ pub(super) fn sums<T: Scalar>(components: usize, hook: &CudaHook<'_>) -> Special
         .header("hook.cuh", hook.source())
 }
 
+/// Returns the hooks that solves use: that of conjugate gradients in double precision, those of smoothers in single precision.
+pub(super) fn hooks<T: Scalar>() -> Vec<CudaHook<'static>> {
+    let of_precision = match T::C_NAME == f64::C_NAME {
+        true => vec![product_hook()],
+        false => product_hooks().into(),
+    };
+    [vec![CudaHook::none()], of_precision].concat()
+}
+
 /// Returns the programs of an operator that solves use: with the hook of conjugate gradients in double precision, with those
 /// of smoothers in single precision.
 pub(super) fn all<T: Scalar>(variant: &Variant) -> Vec<Specialisation> {
-    let [residual, step] = product_hooks();
     let is_double = T::C_NAME == f64::C_NAME;
-    let hooks = if is_double { vec![product_hook()] } else { vec![residual, step] };
     let of_variant = |hook: CudaHook<'static>| if variant.may_sum_cells() { hook } else { hook.by_rows() };
-    let hooks: Vec<_> = [vec![CudaHook::none()], hooks].concat().into_iter().map(of_variant).collect();
+    let hooks: Vec<_> = hooks::<T>().into_iter().map(of_variant).collect();
     let products =
         hooks.iter().flat_map(|hook| [variant.program::<T>(hook), sums::<T>(variant.components, hook)]);
     // Levels of p-multigrid are smoothed with their diagonals; those of tangents come from the host.

@@ -5,8 +5,9 @@ use femtile_element::quadrature::gauss_legendre;
 use femtile_element::tensor::{Lagrange, Table};
 use femtile_mesh::CellKind;
 use femtile_space::{Element, ReferenceRule};
-use femtile_sum_factorization::{Factor, Metric, contract, gradient, lanes};
+use femtile_sum_factorization::{Factor, Metric, Parity, contract, gradient, lanes};
 
+use super::bernstein::Bernstein;
 use crate::sites::cell_rule;
 
 /// Cells that are evaluated together: their numbers lie beside each other, as SIMD lanes.
@@ -34,6 +35,10 @@ pub(crate) struct Basis {
     /// Slots of each shape function at each point: `[1 + dimension][n_q][n]`.
     pub tables: Vec<f64>,
     tensor: Option<TensorTables>,
+    /// Of elements on simplices.
+    pub bernstein: Option<Bernstein>,
+    /// The tables and their transpose, of elements on simplices.
+    dense: Option<[Factor<f64>; 2]>,
 }
 
 /// Tables along an axis.
@@ -66,7 +71,21 @@ impl Basis {
         }
         let is_tensor = matches!(element.kind(), CellKind::Quadrilateral | CellKind::Hexahedron);
         let tensor = is_tensor.then(|| TensorTables::new(element.degree()));
-        Self { dimension: d, of_cells, n, n_q, rule, tables, tensor }
+        let dense = (!is_tensor).then(|| {
+            let table = Table { n_points: (1 + d) * n_q, n_shapes: n, entries: tables.clone() };
+            [&table, &table.transpose()].map(|table| Factor::with_parity(table, Parity::None))
+        });
+        Self {
+            dimension: d,
+            of_cells,
+            n,
+            n_q,
+            rule,
+            tables,
+            tensor,
+            bernstein: Bernstein::new(element),
+            dense,
+        }
     }
 
     /// Returns whether shape functions are products of polynomials along the axes.
@@ -81,13 +100,16 @@ impl Basis {
     /// # Cost
     /// On tensor cells $O(n\,(p + 1))$ operations per cell (sum factorization), on simplices $(1 + d)\,n\,n_q$.
     pub fn evaluate(&self, cpu: &Cpu, u: &[Lanes], out: &mut [Lanes], scratch: &mut BasisScratch) {
-        match &self.tensor {
-            Some(tables) => {
+        match (&self.tensor, &self.dense) {
+            (Some(tables), _) => {
                 let (own, normal) = out.split_at_mut((1 + self.of_cells) * self.n_q);
                 tables.evaluate(cpu, self.of_cells, u, own, scratch);
                 normal.fill([0.0; LANES]);
             }
-            None => cpu.simd().vectorize(
+            (_, Some([table, _])) if has_vectors(cpu) => {
+                contract(cpu, table, LANES / lanes::<f64>(cpu), u.as_flattened(), out.as_flattened_mut());
+            }
+            _ => cpu.simd().vectorize(
                 #[inline(always)]
                 || {
                     for (row, out) in self.tables.chunks_exact(self.n).zip(out) {
@@ -107,12 +129,15 @@ impl Basis {
     /// # Shapes
     /// `f: [1 + dimension][n_q]`, which is overwritten, `r: [n]`
     pub fn integrate(&self, cpu: &Cpu, f: &mut [Lanes], r: &mut [Lanes], scratch: &mut BasisScratch) {
-        match &self.tensor {
-            Some(tables) => {
+        match (&self.tensor, &self.dense) {
+            (Some(tables), _) => {
                 let own = &mut f[..(1 + self.of_cells) * self.n_q];
                 tables.integrate(cpu, self.of_cells, own, r, scratch);
             }
-            None => cpu.simd().vectorize(
+            (_, Some([_, transposed])) if has_vectors(cpu) => {
+                contract(cpu, transposed, LANES / lanes::<f64>(cpu), f.as_flattened(), r.as_flattened_mut());
+            }
+            _ => cpu.simd().vectorize(
                 #[inline(always)]
                 || {
                     r.fill([0.0; LANES]);
@@ -137,6 +162,11 @@ impl Basis {
             tables.multiply_metric(cpu, metric, u, scratch);
         }
     }
+}
+
+/// Returns whether products with tables have SIMD vectors; without, the loops here keep the bits of fused multiply-adds.
+fn has_vectors(cpu: &Cpu) -> bool {
+    lanes::<f64>(cpu) > 1
 }
 
 /// Adds a multiple of values, by fused multiply-adds: compiled for a SIMD level, which has them as instructions.
@@ -234,5 +264,39 @@ impl TensorTables {
         contract(cpu, from_points, 1, one, u);
         contract(cpu, from_points, n, u, one);
         contract(cpu, from_points, n * n, one, u);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use femtile_device::cpu::SimdLevel;
+
+    use super::*;
+
+    #[test]
+    fn tables_of_simplices_have_the_same_bits_on_every_simd_level() {
+        for (kind, d) in [(CellKind::Triangle, 2), (CellKind::Triangle, 3), (CellKind::Tetrahedron, 3)] {
+            for degree in 1..=4 {
+                let basis = Basis::new(&Element::new(kind, degree).unwrap(), d);
+                let number = |i: usize| (i * i % 101) as f64 / 101.0 - 0.4;
+                let numbers = |n: usize| -> Vec<Lanes> {
+                    (0..n).map(|i| std::array::from_fn(|lane| number(i * LANES + lane))).collect()
+                };
+                let mut first = None;
+                for simd in SimdLevel::available() {
+                    let (cpu, mut scratch) = (Cpu::with_simd(1, simd).unwrap(), BasisScratch::default());
+                    let n_slots = (1 + d) * basis.n_q;
+                    let (mut slots, mut r) =
+                        (vec![[f64::NAN; LANES]; n_slots], vec![[f64::NAN; LANES]; basis.n]);
+                    basis.evaluate(&cpu, &numbers(basis.n), &mut slots, &mut scratch);
+                    basis.integrate(&cpu, &mut numbers(n_slots), &mut r, &mut scratch);
+                    let bits: Vec<u64> =
+                        slots.iter().chain(&r).flatten().map(|value| value.to_bits()).collect();
+                    assert!(*first.get_or_insert_with(|| bits.clone()) == bits, "{kind} {degree}, {simd}");
+                }
+            }
+        }
     }
 }

@@ -8,7 +8,7 @@ use femtile_form::{Input, Integrand};
 
 use super::CpuOperator;
 use super::basis::{BasisScratch, LANES, Lanes};
-use super::metric::StoredMetric;
+use super::stored::StoredTangent;
 use crate::discrete_form::State;
 
 /// The quantity to compute.
@@ -34,8 +34,10 @@ pub(crate) struct Job<'j, 'a> {
     reads_state: bool,
     reads_rate: bool,
     reads_direction: bool,
-    /// The metric that products are computed with, in place of the program.
-    metric: Option<Arc<StoredMetric>>,
+    /// Points of a cell at which the program runs.
+    pub n_points: usize,
+    /// The tangent that products are computed with, in place of the program.
+    stored: Option<Arc<StoredTangent>>,
 }
 
 impl<'j, 'a> Job<'j, 'a> {
@@ -62,8 +64,8 @@ impl<'j, 'a> Job<'j, 'a> {
         let reads_rate = reads_any(|input| matches!(input, Input::Rate(_)));
         let first = integrand.inputs().len();
         let reads_direction = (first..first + integrand.n_slots()).any(|input| program.reads(input));
-        let metric = match product {
-            Product::Tangent => StoredMetric::of(operator, integrand, state),
+        let stored = match product {
+            Product::Tangent => StoredTangent::of(operator, integrand, state),
             _ => None,
         };
         Self {
@@ -76,7 +78,8 @@ impl<'j, 'a> Job<'j, 'a> {
             reads_state,
             reads_rate,
             reads_direction,
-            metric,
+            n_points: operator.basis.n_q,
+            stored,
         }
     }
 }
@@ -84,7 +87,7 @@ impl<'j, 'a> Job<'j, 'a> {
 /// Workspace of a batch.
 #[derive(Default)]
 pub(crate) struct CellScratch {
-    /// Coefficients of the shape functions of one component: `[n]`.
+    /// Coefficients of the shape functions: `[n_components][n]`.
     local: Vec<Lanes>,
     /// State, rate and direction at the points: `[n_components][1 + d][n_q]`.
     state: Vec<Lanes>,
@@ -105,9 +108,9 @@ impl Job<'_, '_> {
     /// # Shapes
     /// `found: [n_components][n]`
     pub fn run(&self, batch: usize, found: &mut [Lanes], scratch: &mut CellScratch) {
-        if let Some(metric) = &self.metric {
-            self.operator.gather(batch, 1, 0, self.direction, found);
-            return metric.multiply(self.operator, batch, found, scratch);
+        if let Some(stored) = &self.stored {
+            self.operator.gather(batch, self.direction, found);
+            return stored.multiply(self.operator, batch, found, scratch);
         }
         let mut out = std::mem::take(&mut scratch.out);
         out.resize(self.integrand.n_slots() * self.operator.basis.n_q, [0.0; LANES]);
@@ -161,10 +164,10 @@ impl Job<'_, '_> {
         if u.is_empty() {
             return slots.fill([0.0; LANES]);
         }
-        local.resize(basis.n, [0.0; LANES]);
+        local.resize(n_components * basis.n, [0.0; LANES]);
+        operator.gather(batch, u, local);
         let geometry = operator.geometry.batch(batch);
-        for (component, slots) in slots.chunks_exact_mut(per_component).enumerate() {
-            operator.gather(batch, n_components, component, u, local);
+        for (slots, local) in slots.chunks_exact_mut(per_component).zip(local.chunks_exact(basis.n)) {
             basis.evaluate(&operator.cpu, local, slots, scratch);
             operator.cpu.simd().vectorize(
                 #[inline(always)]
@@ -194,12 +197,12 @@ impl Job<'_, '_> {
         }
     }
 
-    /// Runs the program at all points of a batch.
+    /// Runs the program at the points of a batch.
     ///
     /// # Shapes
-    /// `out: [n_outputs][n_q]`
+    /// `out: [n_outputs][n_points]`
     pub fn run_program(&self, batch: usize, out: &mut [Lanes], scratch: &mut CellScratch) {
-        let n_q = self.operator.basis.n_q;
+        let n_q = self.n_points;
         let geometry = self.operator.geometry.batch(batch);
         let CellScratch { state, rate, direction, data, local, basis, tape, .. } = scratch;
         if self.reads_state {
@@ -252,7 +255,7 @@ impl Job<'_, '_> {
     fn collect(&self, batch: usize, data: &mut Vec<Lanes>) {
         let operator = self.operator;
         let space = operator.discrete.space();
-        let (n_q, n_cells) = (operator.basis.n_q, space.n_cells());
+        let (n_q, n_cells) = (self.n_points, space.n_cells());
         let cell = |lane: usize| space.cell((batch * LANES + lane).min(n_cells - 1));
         let tag = |cell: usize| space.mesh().cell_tags.get(cell).copied().unwrap_or(0);
         let points = operator.geometry.batch(batch).points;
@@ -279,20 +282,6 @@ impl Job<'_, '_> {
                     data.extend((0..n_q).map(|q| std::array::from_fn(|lane| value(q, lane))));
                 }
                 _ => {}
-            }
-        }
-    }
-}
-
-impl CpuOperator<'_> {
-    /// Gathers the coefficients of one component in a batch; lanes without a cell repeat the last one.
-    fn gather(&self, batch: usize, n_components: usize, component: usize, u: &[f64], local: &mut [Lanes]) {
-        let n = self.basis.n;
-        let n_cells = self.discrete.space().n_cells();
-        for lane in 0..LANES {
-            let cell = (batch * LANES + lane).min(n_cells - 1);
-            for (local, &dof) in local.iter_mut().zip(&self.dofs[cell * n..(cell + 1) * n]) {
-                local[lane] = u[dof as usize * n_components + component];
             }
         }
     }

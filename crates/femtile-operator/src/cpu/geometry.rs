@@ -41,7 +41,9 @@ impl Geometry {
         let is_affine = matches!(space.mesh().kind, CellKind::Triangle | CellKind::Tetrahedron);
         let (n_q, n_batches) = (basis.n_q, space.n_cells().div_ceil(LANES));
         let n_points = if is_affine { 1 } else { n_q };
-        let mapping = space.mapping(&basis.rule.points);
+        // All points of an affine cell have the same Jacobian.
+        let n_mapped = if needs_points { n_q } else { n_points };
+        let mapping = space.mapping(&basis.rule.points[..n_mapped]);
         let mut all = Self {
             dimension: d,
             n_points,
@@ -61,7 +63,7 @@ impl Geometry {
                 let is_cell = batch * LANES + lane < space.n_cells();
                 mapping.of_cell(position, map)?;
                 for q in 0..n_q {
-                    let det = map.determinants[q];
+                    let det = map.determinants[q.min(n_mapped - 1)];
                     if is_cell {
                         weights[q][lane] = basis.rule.weights[q] * det.abs();
                     }
@@ -81,6 +83,11 @@ impl Geometry {
             Ok::<_, OperatorError>(())
         })?;
         Ok(all)
+    }
+
+    /// Returns whether each cell has one Jacobian.
+    pub fn is_affine(&self) -> bool {
+        self.n_points == 1
     }
 
     /// Returns its size.

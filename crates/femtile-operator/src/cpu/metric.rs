@@ -1,10 +1,8 @@
 //! Scalar diffusion and reaction by the metric at the points.
 
-use std::sync::{Arc, Mutex, PoisonError};
-
 use femtile_device::cpu::Aligned;
 use femtile_device::parallel;
-use femtile_form::{Dependence, Input, Integrand};
+use femtile_form::{Dependence, Integrand};
 use femtile_sum_factorization::{Metric, lanes};
 
 use super::CpuOperator;
@@ -13,16 +11,16 @@ use super::cells::{CellScratch, Job, Product};
 use crate::discrete_form::State;
 
 /// Rows and columns of the entries of a metric.
-const PAIRS: [[usize; 2]; 6] = [[0, 0], [1, 1], [2, 2], [1, 2], [0, 2], [0, 1]];
+pub(super) const PAIRS: [[usize; 2]; 6] = [[0, 0], [1, 1], [2, 2], [1, 2], [0, 2], [0, 1]];
 
 impl Job<'_, '_> {
     /// Computes $w J^{-1} \sigma J^{-\mathsf{T}}$ and $w\lambda$ at the points of a batch; the job is that of the derivative of
     /// a scalar form of diffusion and reaction.
     ///
     /// # Shapes
-    /// `metrics: [n_q]`, each xx, yy, zz, yz, xz, xy and λ
+    /// `metrics: [n_points]`, each xx, yy, zz, yz, xz, xy and λ
     pub fn metrics(&self, batch: usize, metrics: &mut [[Lanes; 7]], scratch: &mut CellScratch) {
-        let (n_q, d) = (self.operator.basis.n_q, self.operator.basis.dimension);
+        let (n_q, d) = (self.n_points, self.operator.basis.dimension);
         let list = self.integrand.entries();
         let mut values = std::mem::take(&mut scratch.out);
         values.resize(list.len() * n_q, [0.0; LANES]);
@@ -54,51 +52,25 @@ impl Job<'_, '_> {
 
 /// The metric of an integrand on hexahedra whose tangent does not depend on the state.
 pub(crate) struct StoredMetric {
-    /// Time and shift, if the metric depends on them, else zero.
-    at: [f64; 2],
     has_reaction: bool,
     /// With the lanes of the SIMD level: `[n_batches][LANES / lanes][n_q][6 or 7][lanes]`.
     entries: Aligned<f64>,
 }
 
-/// The last metric of an integrand.
-pub(crate) type LastMetric = Mutex<Option<Arc<StoredMetric>>>;
-
 impl StoredMetric {
-    /// Returns the metric for products at a state, or none if the tangent has another structure.
-    ///
-    /// # Cost
-    /// The first call, and those at another time or shift, run the program of the derivative at all points.
-    pub fn of(operator: &CpuOperator<'_>, integrand: &Integrand, state: &State<'_>) -> Option<Arc<Self>> {
+    /// Returns whether the tangent has a metric on hexahedra.
+    pub fn fits(operator: &CpuOperator<'_>, integrand: &Integrand) -> bool {
         let class = integrand.class();
-        let is_scalar = operator.discrete.form().n_components() == 1;
-        let fits = is_scalar
+        operator.discrete.form().n_components() == 1
             && class.is_diffusion_reaction()
             && class.is_linear()
-            && class.diffusion != Dependence::Zero;
-        if !fits || operator.basis.of_cells != 3 || !operator.basis.is_tensor() {
-            return None;
-        }
-        let position = operator.cells.iter().position(|other| std::ptr::eq(*other, integrand))?;
-        let inputs = integrand.inputs();
-        let reads_time = inputs
-            .iter()
-            .enumerate()
-            .any(|(at, input)| matches!(input, Input::Time) && integrand.derivative().reads(at));
-        let reads_shift = integrand.derivative().reads(integrand.n_inputs() - 1);
-        let at = [(reads_time, state.time), (reads_shift, state.shift)]
-            .map(|(is_read, value)| if is_read { value } else { 0.0 });
-        // Not locked while threads work: one that waits may begin another product.
-        let last = || operator.metrics[position].lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(metric) = last().as_ref().filter(|metric| metric.at == at) {
-            return Some(metric.clone());
-        }
-        let metric = Arc::new(Self::new(operator, integrand, state, at));
-        *last() = Some(metric.clone());
-        Some(metric)
+            && class.diffusion != Dependence::Zero
+            && operator.basis.of_cells == 3
+            && operator.basis.is_tensor()
     }
 
-    fn new(operator: &CpuOperator<'_>, integrand: &Integrand, state: &State<'_>, at: [f64; 2]) -> Self {
+    /// Runs the program of the derivative at all points.
+    pub fn new(operator: &CpuOperator<'_>, integrand: &Integrand, state: &State<'_>) -> Self {
         let has_reaction = integrand.class().reaction != Dependence::Zero;
         let (n_q, width, n_lanes) =
             (operator.basis.n_q, 6 + usize::from(has_reaction), lanes::<f64>(&operator.cpu));
@@ -118,7 +90,7 @@ impl StoredMetric {
                 }
             }
         });
-        Self { at, has_reaction, entries }
+        Self { has_reaction, entries }
     }
 
     /// Computes $B^\mathsf{T} G B u$ of a batch of cells in place.

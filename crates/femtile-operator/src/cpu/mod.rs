@@ -5,14 +5,25 @@
 //! the transposed evaluation leaves one number per cell and shape function. These are summed for each unknown in the
 //! order of the cells, so results have the same bits for any number of threads. Facets, which are few, are summed after
 //! them by the loops of the reference.
+//!
+//! Products of linear forms on simplices whose tangent is constant in each cell need neither points nor programs: see
+//! [`bernstein`].
 
 mod assembly;
 mod basis;
+#[allow(unsafe_code)]
+mod bernstein;
 mod cells;
+mod constant;
+#[allow(unsafe_code)]
+mod gather;
 mod geometry;
 mod linear;
 mod metric;
+mod stored;
 
+use std::ops::Range;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError, TryLockError};
 
 use femtile_device::{Cpu, parallel};
@@ -27,7 +38,7 @@ use basis::Basis;
 pub(crate) use basis::{LANES, Lanes};
 pub(crate) use cells::{CellScratch, Job, Product};
 use geometry::Geometry;
-use metric::LastMetric;
+use stored::LastTangent;
 
 /// Batches that a thread takes at a time.
 pub(crate) const BATCHES: usize = 16;
@@ -49,8 +60,8 @@ pub struct CpuOperator<'a> {
     pub(crate) facets: Vec<(&'a Integrand, &'static str, Vec<Site>)>,
     /// Integrands over the cells.
     pub(crate) cells: Vec<&'a Integrand>,
-    /// For each of them the metric of its products.
-    metrics: Vec<LastMetric>,
+    /// For each of them the stored tangent of its products.
+    stored: Vec<LastTangent>,
     /// Workspace of products: `[n_batches][n_components][n]`.
     found: Mutex<Vec<Lanes>>,
 }
@@ -63,6 +74,13 @@ pub(crate) struct Places {
 
 impl Places {
     fn new(dofs: &[u32], n_dofs: usize) -> Self {
+        match parallel::n_threads() {
+            1 => Self::in_order(dofs, n_dofs),
+            _ => Self::by_threads(dofs, n_dofs),
+        }
+    }
+
+    fn in_order(dofs: &[u32], n_dofs: usize) -> Self {
         let mut offsets = vec![0; n_dofs + 1];
         dofs.iter().for_each(|&dof| offsets[dof as usize + 1] += 1);
         (0..n_dofs).for_each(|dof| offsets[dof + 1] += offsets[dof]);
@@ -75,7 +93,40 @@ impl Places {
         Self { offsets, places }
     }
 
-    fn of(&self, dof: usize) -> &[u32] {
+    /// Threads take places in any order; those of each degree of freedom are sorted at last.
+    fn by_threads(dofs: &[u32], n_dofs: usize) -> Self {
+        let next = parallel::map(n_dofs, DOFS, |_| AtomicU32::new(0));
+        parallel::for_each(dofs.len(), DOFS, |place| {
+            next[dofs[place] as usize].fetch_add(1, Ordering::Relaxed);
+        });
+        let mut offsets = vec![0; n_dofs + 1];
+        for (dof, next) in next.iter().enumerate() {
+            offsets[dof + 1] = offsets[dof] + next.swap(offsets[dof], Ordering::Relaxed);
+        }
+        let places = parallel::map(dofs.len(), DOFS, |_| AtomicU32::new(0));
+        parallel::for_each(dofs.len(), DOFS, |place| {
+            let at = next[dofs[place] as usize].fetch_add(1, Ordering::Relaxed);
+            places[at as usize].store(place as u32, Ordering::Relaxed);
+        });
+        let mut places: Vec<u32> = places.into_iter().map(AtomicU32::into_inner).collect();
+        let mut rest = places.as_mut_slice();
+        let mut ranges = Vec::new();
+        for first in (0..n_dofs).step_by(DOFS) {
+            let last = (first + DOFS).min(n_dofs);
+            let of_range =
+                rest.split_off_mut(..(offsets[last] - offsets[first]) as usize).unwrap_or_default();
+            ranges.push((first..last, of_range));
+        }
+        parallel::for_each_item(ranges, 1, |(dofs, places): (Range<usize>, &mut [u32])| {
+            let begin = offsets[dofs.start];
+            for dof in dofs {
+                places[(offsets[dof] - begin) as usize..(offsets[dof + 1] - begin) as usize].sort_unstable();
+            }
+        });
+        Self { offsets, places }
+    }
+
+    pub(crate) fn of(&self, dof: usize) -> &[u32] {
         &self.places[self.offsets[dof] as usize..self.offsets[dof + 1] as usize]
     }
 }
@@ -86,7 +137,9 @@ impl<'a> CpuOperator<'a> {
     /// # Cost
     /// Keeps $8(d^2 + 1)$ bytes per quadrature point, on simplices $8(d^2 + n_q)$ bytes per cell, for the dimension d of space, and 8
     /// bytes per cell and shape function. Products on several threads keep 8 more bytes per cell, shape function and component; those of
-    /// linear scalar diffusion and reaction on hexahedra keep a metric of 48 or 56 bytes per point.
+    /// linear scalar diffusion and reaction keep a metric of 48 or 56 bytes per point of hexahedra and per tetrahedron with constant
+    /// coefficients.
+    /// Tangents of several components that are constant in each cell keep 8 bytes per entry and cell, if entries differ from cell to cell.
     /// # Errors
     /// [`OperatorError::Space`] for folded and degenerate cells, [`OperatorError::Mismatch`] for more than 2³² pairs of a
     /// cell and a shape function.
@@ -131,10 +184,14 @@ impl<'a> CpuOperator<'a> {
         let geometry = Geometry::new(space, &basis, needs_points)?;
         let mut dofs = vec![0; n_places];
         parallel::for_chunks_mut(&mut dofs, basis.n, |begin, dofs| space.cell_dofs(begin / basis.n, dofs));
+        // Kernels rely on it.
+        if !parallel::all(n_places, DOFS, |place| (dofs[place] as usize) < space.n_dofs()) {
+            return Err(OperatorError::Mismatch("degrees of freedom beyond those of the space".into()));
+        }
         let places = Places::new(&dofs, space.n_dofs());
-        let metrics = cells.iter().map(|_| LastMetric::default()).collect();
+        let stored = cells.iter().map(|_| LastTangent::default()).collect();
         let (cpu, found) = (cpu.clone(), Mutex::default());
-        Ok(Self { discrete, cpu, basis, geometry, dofs, places, facets, cells, metrics, found })
+        Ok(Self { discrete, cpu, basis, geometry, dofs, places, facets, cells, stored, found })
     }
 
     /// Returns the discrete form.
@@ -142,17 +199,17 @@ impl<'a> CpuOperator<'a> {
         &self.discrete
     }
 
-    /// Returns the bytes that a product reads besides vectors: numbers of unknowns, and the geometry, or the metric once the first
+    /// Returns the bytes that a product reads besides vectors: numbers of unknowns, and the geometry, or the tangent once the first
     /// product has stored it.
     pub fn bytes(&self) -> usize {
         let numbers = 4 * (self.dofs.len() + self.places.places.len() + self.places.offsets.len());
-        let metrics = self.metrics.iter().map(|last| {
+        let stored = self.stored.iter().map(|last| {
             let last = last.lock().unwrap_or_else(PoisonError::into_inner);
-            last.as_ref().map_or(0, |metric| metric.bytes())
+            last.as_ref().map_or(0, |stored| stored.bytes(self))
         });
-        match metrics.sum::<usize>() {
+        match stored.sum::<usize>() {
             0 => numbers + self.geometry.bytes(),
-            metrics => numbers + metrics,
+            stored => numbers + stored,
         }
     }
 
@@ -246,7 +303,7 @@ impl<'a> CpuOperator<'a> {
         direction: &[f64],
         y: &mut [f64],
     ) -> Result<(), OperatorError> {
-        y.fill(0.0);
+        parallel::for_chunks_mut(y, DOFS, |_, y| y.fill(0.0));
         for integrand in &self.cells {
             let job = Job::new(self, integrand, product, state, direction);
             match parallel::n_threads() {
@@ -262,15 +319,9 @@ impl<'a> CpuOperator<'a> {
         let (n, n_components) = (self.basis.n, self.discrete.form().n_components());
         let mut found = vec![[0.0; LANES]; n * n_components];
         let mut scratch = CellScratch::default();
-        for (batch, dofs) in self.dofs.chunks(n * LANES).enumerate() {
+        for batch in 0..self.discrete.space().n_cells().div_ceil(LANES) {
             job.run(batch, &mut found, &mut scratch);
-            for (lane, dofs) in dofs.chunks_exact(n).enumerate() {
-                for (component, found) in found.chunks_exact(n).enumerate() {
-                    for (&dof, found) in dofs.iter().zip(found) {
-                        y[dof as usize * n_components + component] += found[lane];
-                    }
-                }
-            }
+            self.scatter_add(batch, &found, y);
         }
     }
 
@@ -294,17 +345,28 @@ impl<'a> CpuOperator<'a> {
                 job.run(chunk * BATCHES + i, found, scratch);
             }
         });
-        parallel::for_chunks_mut(y, DOFS * n_components, |begin, y| {
-            for (i, y) in y.chunks_exact_mut(n_components).enumerate() {
-                for &place in self.places.of(begin / n_components + i) {
-                    // Division of 32-bit numbers is faster.
-                    let (cell, shape) = ((place / n as u32) as usize, (place % n as u32) as usize);
-                    let of_batch = &found[cell / LANES * per_batch..][..per_batch];
-                    for (component, y) in y.iter_mut().enumerate() {
-                        *y += of_batch[component * n + shape][cell % LANES];
-                    }
-                }
+        parallel::for_chunks_mut(y, DOFS * n_components, |begin, y| self.add_places(begin, found, y));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn places_are_the_same_for_any_number_of_threads() {
+        for (n, n_dofs) in [(0, 0), (1, 1), (20_011, 7), (50_000, 20_000)] {
+            let dofs: Vec<u32> = (0..n).map(|i| (i * i % n_dofs) as u32).collect();
+            let expected = Places::in_order(&dofs, n_dofs);
+            for threads in [1, 3] {
+                let found = Cpu::new(threads).unwrap().install(|| Places::by_threads(&dofs, n_dofs));
+                assert!(
+                    found.offsets == expected.offsets && found.places == expected.places,
+                    "{n}, {threads}"
+                );
             }
-        });
+        }
     }
 }

@@ -7,7 +7,7 @@ mod tangent;
 
 use femtile_device::cuda::Specialisation;
 use femtile_form::{Coefficient, Domain, Equation};
-use femtile_matrix_free::tangent_programs;
+use femtile_matrix_free::{simplex_metric_programs, simplex_programs, tangent_programs};
 use femtile_mesh::CellKind;
 use femtile_space::Element;
 
@@ -22,6 +22,16 @@ pub use tangent::{CudaTangent, CudaTangentData};
 /// None: the equations of the library have the elements and coefficients that are used here.
 pub fn cuda_specialisations() -> Result<Vec<Specialisation>, OperatorError> {
     let mut programs = vec![form::entries_program()];
+    for (kind, degree) in [CellKind::Triangle, CellKind::Tetrahedron]
+        .into_iter()
+        .flat_map(|kind| (1..=6).map(move |degree| (kind, degree)))
+    {
+        let has_terms = [
+            degree != 4 || kind == CellKind::Tetrahedron,
+            degree % 3 == 0 || degree == 4 && kind == CellKind::Triangle,
+        ];
+        programs.extend(simplex_metric_programs::<f64>(&Element::new(kind, degree)?, has_terms)?);
+    }
     for dimension in [2, 3] {
         let elasticity = Equation::named("elasticity")?;
         let elasticity = elasticity.form(dimension).with("young", 1.0)?.with("poisson", 0.3)?.build()?;
@@ -46,6 +56,10 @@ pub fn cuda_specialisations() -> Result<Vec<Specialisation>, OperatorError> {
             for kind in kinds {
                 let element = Element::new(kind, 2)?;
                 programs.extend(form::programs(&cells.integrand, components, &element));
+                if kind.is_simplex() {
+                    programs.extend(simplex_programs::<f64>(&Element::new(kind, 3)?, &tangent, false)?);
+                    programs.extend(simplex_programs::<f32>(&element, &tangent, true)?);
+                }
             }
         }
     }

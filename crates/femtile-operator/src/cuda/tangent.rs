@@ -1,16 +1,19 @@
 //! The tangent of a form on a GPU: the text of its action between the gradient and the transposed gradient of the column
-//! kernels, for quadrilaterals and hexahedra.
+//! kernels, for quadrilaterals and hexahedra, and of those of patches, for triangles and tetrahedra.
 
 use std::collections::BTreeMap;
 
 use femtile_device::{Buffer, Cuda, Scalar, parallel};
+use femtile_fem::FemError;
 use femtile_fem::tensor::FacetMatrix;
 use femtile_form::{Dependence, Integrand};
 use femtile_linalg::hooks::Hook;
 use femtile_linalg::{LinalgError, LinearOperator};
 use femtile_matrix_free::{
-    CudaMatrixFree, CudaMatrixFreeConfig, CudaMatrixFreeData, PointMetric, PointTangent,
+    CudaMatrixFree, CudaMatrixFreeConfig, CudaMatrixFreeData, CudaSimplices, CudaSimplicesData, PointMetric,
+    PointTangent,
 };
+use femtile_space::Space;
 
 use super::numbers::PointText;
 use crate::cpu::{CellScratch, CpuOperator, Job, LANES, Lanes, Product};
@@ -25,22 +28,62 @@ const AFFINE: f64 = 1e-13;
 
 /// The tangent of a form at a state on a GPU, $y = R'(u; x, \cdot)$, without a stored matrix.
 ///
-/// Scalar diffusion and reaction have the kernels of their class, with the metric at the points. For every other form the numbers
-/// that no direction changes are computed once, and the kernel is compiled with the text of the tangent.
+/// Scalar diffusion and reaction have the kernels of their class, with the metric at the points; on simplices, if it is constant in
+/// each cell. For every other form the numbers that no direction changes are computed once, and the kernel is compiled with the text
+/// of the tangent.
 ///
 /// # Cost
 /// Reads x, $d^2 + 1$ numbers of geometry per point (per cell, if all cells are affine) and those of the tangent, writes y;
-/// $4 d (p + 1)$ multiplications and additions per point and component, and the action of the tangent.
+/// $4 d (p + 1)$ multiplications and additions per point and component, and the action of the tangent. For simplices see
+/// [`CudaSimplices`](femtile_matrix_free::CudaSimplices).
 /// # Source
 /// `[brown2021]`: the action at the points between basis operations; the kernel is that of `[kronbichler2022]`, section 2.
 pub struct CudaTangent<T: Scalar> {
-    product: CudaMatrixFree<T>,
+    product: TangentProduct<T>,
+}
+
+/// The operator by the kind of the cells.
+enum TangentProduct<T: Scalar> {
+    Tensor(CudaMatrixFree<T>),
+    Simplices(CudaSimplices<T>),
 }
 
 /// The data of a [`CudaTangent`], which the host computes without a GPU.
 pub struct CudaTangentData<T: Scalar> {
-    cells: CudaMatrixFreeData<T>,
+    cells: Cells<T>,
     facets: Vec<FacetMatrix>,
+}
+
+/// The data of the cells by their kind.
+enum Cells<T: Scalar> {
+    Tensor(CudaMatrixFreeData<T>),
+    Simplices(CudaSimplicesData<T>),
+}
+
+impl<T: Scalar> Cells<T> {
+    fn of_metric(
+        space: &Space<'_>,
+        metric: &PointMetric<'_>,
+        constrained: &[u32],
+        config: CudaMatrixFreeConfig,
+    ) -> Result<Self, FemError> {
+        Ok(match space.tensor() {
+            Some(space) => Self::Tensor(CudaMatrixFreeData::of_metric(space, metric, constrained, config)?),
+            None => Self::Simplices(CudaSimplicesData::of_metric(space, metric, constrained, config)?),
+        })
+    }
+
+    fn of_tangent(
+        space: &Space<'_>,
+        tangent: &PointTangent<'_>,
+        constrained: &[u32],
+        config: CudaMatrixFreeConfig,
+    ) -> Result<Self, FemError> {
+        Ok(match space.tensor() {
+            Some(space) => Self::Tensor(CudaMatrixFreeData::of_tangent(space, tangent, constrained, config)?),
+            None => Self::Simplices(CudaSimplicesData::of_tangent(space, tangent, constrained, config)?),
+        })
+    }
 }
 
 impl<T: Scalar> CudaTangentData<T> {
@@ -50,7 +93,7 @@ impl<T: Scalar> CudaTangentData<T> {
     /// components.
     ///
     /// # Errors
-    /// [`OperatorError::Mismatch`] for triangles and tetrahedra, and forms with several integrals over the cells;
+    /// [`OperatorError::Mismatch`] for surfaces in space, and forms with several integrals over the cells;
     /// [`OperatorError::Fem`] for too many components or unknowns.
     pub fn new(
         operator: &CpuOperator<'_>,
@@ -83,10 +126,11 @@ impl<T: Scalar> CudaTangentData<T> {
     ) -> Result<Self, OperatorError> {
         let discrete = operator.discrete();
         discrete.check_state(state)?;
-        let Some(space) = discrete.space().tensor().filter(|space| !space.mesh().is_surface) else {
-            let message = "products without a matrix on a GPU are for hexahedra, and quadrilaterals in the plane: assemble the matrix";
+        let space = discrete.space();
+        if space.mesh().is_surface {
+            let message = "products without a matrix on a GPU are for solids, and cells in the plane: assemble the matrix";
             return Err(OperatorError::Mismatch(message.into()));
-        };
+        }
         let [integrand] = operator.cells[..] else {
             let n = operator.cells.len();
             let message = format!(
@@ -95,22 +139,24 @@ impl<T: Scalar> CudaTangentData<T> {
             return Err(OperatorError::Mismatch(message));
         };
         let n_cells = space.n_cells();
-        let is_affine =
-            parallel::map(n_cells, 1, |cell| has_one_jacobian(operator, cell)).into_iter().all(|is| is);
+        let is_affine = operator.geometry.is_affine()
+            || parallel::all(n_cells, 1, |cell| has_one_jacobian(operator, cell));
         let facets = facet_matrices(operator, state)?;
         let class = integrand.class();
         let has_terms = [class.diffusion, class.reaction].map(|term| term != Dependence::Zero);
         let is_of_class = class.is_diffusion_reaction() && discrete.form().n_components() == 1;
-        if by_class && is_of_class && has_terms != [false; 2] {
-            let metrics = Metrics::new(operator, integrand, state);
-            let is_constant = is_affine && class.dependence() <= Dependence::ByCell;
+        let is_constant = is_affine && class.dependence() <= Dependence::ByCell;
+        let has_kernels = is_constant || space.tensor().is_some();
+        if by_class && is_of_class && has_terms != [false; 2] && has_kernels {
+            let n_points = if is_constant { 1 } else { operator.basis.n_q };
+            let metrics = Metrics::new(operator, integrand, state, n_points);
             let metric = PointMetric {
                 has_terms,
                 is_isotropic: class.isotropic,
                 is_constant,
                 write: &|position, to| metrics.write(position, is_constant, to),
             };
-            let cells = CudaMatrixFreeData::of_metric(space, &metric, constrained, config)?;
+            let cells = Cells::of_metric(space, &metric, constrained, config)?;
             return Ok(Self { cells, facets });
         }
         let text = PointText::of(integrand, integrand.linearization());
@@ -135,7 +181,7 @@ impl<T: Scalar> CudaTangentData<T> {
         };
         let text = text.tangent(discrete.form().n_components());
         let tangent = PointTangent { text, is_affine, write: &write };
-        let cells = CudaMatrixFreeData::of_tangent(space, &tangent, constrained, config)?;
+        let cells = Cells::of_tangent(space, &tangent, constrained, config)?;
         Ok(Self { cells, facets })
     }
 }
@@ -143,16 +189,22 @@ impl<T: Scalar> CudaTangentData<T> {
 /// The metric of a scalar form of diffusion and reaction.
 struct Metrics<'o, 'a> {
     operator: &'o CpuOperator<'a>,
-    /// Of all cells at the points: `[n_batches][n_q]`.
+    /// Of all cells at the first points: `[n_batches][n_points]`.
     batches: Vec<Vec<[Lanes; 7]>>,
 }
 
 impl<'o, 'a> Metrics<'o, 'a> {
-    fn new(operator: &'o CpuOperator<'a>, integrand: &'a Integrand, state: &State<'_>) -> Self {
-        let job = Job::new(operator, integrand, Product::Derivative, state, &[]);
+    fn new(
+        operator: &'o CpuOperator<'a>,
+        integrand: &'a Integrand,
+        state: &State<'_>,
+        n_points: usize,
+    ) -> Self {
+        let mut job = Job::new(operator, integrand, Product::Derivative, state, &[]);
+        job.n_points = n_points;
         let n_batches = operator.discrete().space().n_cells().div_ceil(LANES);
         let batches = parallel::map_with(n_batches, 1, CellScratch::default, |scratch, batch| {
-            let mut metrics = vec![[[f64::NAN; LANES]; 7]; operator.basis.n_q];
+            let mut metrics = vec![[[f64::NAN; LANES]; 7]; n_points];
             job.metrics(batch, &mut metrics, scratch);
             metrics
         });
@@ -221,27 +273,45 @@ impl<T: Scalar> CudaTangent<T> {
     /// # Errors
     /// Errors of the device.
     pub fn new(device: &Cuda, data: CudaTangentData<T>) -> Result<Self, OperatorError> {
-        let product = CudaMatrixFree::of_data(device, data.cells)?;
-        Ok(Self { product: product.with_coupled_facets(&data.facets)? })
+        let product = match data.cells {
+            Cells::Tensor(cells) => {
+                let product = CudaMatrixFree::of_data(device, cells)?;
+                TangentProduct::Tensor(product.with_coupled_facets(&data.facets)?)
+            }
+            Cells::Simplices(cells) => {
+                TangentProduct::Simplices(CudaSimplices::new(device, cells, &data.facets)?)
+            }
+        };
+        Ok(Self { product })
+    }
+
+    fn operator(&self) -> &dyn LinearOperator<T, Cuda> {
+        match &self.product {
+            TangentProduct::Tensor(product) => product,
+            TangentProduct::Simplices(product) => product,
+        }
     }
 
     /// Returns the bytes that a product moves besides reading x and writing y once.
     pub fn bytes(&self) -> usize {
-        self.product.bytes()
+        match &self.product {
+            TangentProduct::Tensor(product) => product.bytes(),
+            TangentProduct::Simplices(product) => product.bytes(),
+        }
     }
 }
 
 impl<T: Scalar> LinearOperator<T, Cuda> for CudaTangent<T> {
     fn n_rows(&self) -> usize {
-        self.product.n_rows()
+        self.operator().n_rows()
     }
 
     fn n_cols(&self) -> usize {
-        self.product.n_cols()
+        self.operator().n_cols()
     }
 
     fn device(&self) -> &Cuda {
-        self.product.device()
+        self.operator().device()
     }
 
     fn apply_with(
@@ -250,6 +320,6 @@ impl<T: Scalar> LinearOperator<T, Cuda> for CudaTangent<T> {
         x: &Buffer<T, Cuda>,
         hook: &dyn Hook<T>,
     ) -> Result<(), LinalgError> {
-        self.product.apply_with(y, x, hook)
+        self.operator().apply_with(y, x, hook)
     }
 }

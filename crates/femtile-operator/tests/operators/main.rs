@@ -12,5 +12,6 @@ mod meshes;
 mod problems;
 #[path = "../../../femtile-form/tests/forms/random.rs"]
 mod random;
+mod simplices;
 mod surfaces;
 mod tuned;

@@ -27,6 +27,8 @@ class Elasticity(Problem):
         Force per volume: an entry for each axis, or an array with a row a cell.
     plane : {"strain", "stress"}, optional
         The state of a body in the plane; strain if left out.
+    expansion, temperature, reference_temperature
+        Coefficient of thermal expansion, temperature, and the temperature without thermal strain (0), each in the forms of `young`.
     degree : int
         Degree of the elements: 1 to 10 on quadrilaterals and hexahedra, 1 to 6 on simplices.
 
@@ -37,7 +39,7 @@ class Elasticity(Problem):
     >>> beam = femtile.Elasticity(mesh, young=210e9, poisson=0.3, degree=2).dirichlet("xmin", [0, 0, 0])
     >>> solution = beam.traction("xmax", [0, 0, -1e5]).solve(tolerance=1e-8)
     >>> solution.u.shape == solution.mesh.points.shape, sorted(solution.fields)
-    (True, ['stress', 'u', 'von_mises'])
+    (True, ['principal', 'stress', 'u', 'von_mises'])
     >>> round(float(solution.value_at([1, 0.05, 0.05])[2]), 5)
     -0.00019
     """
@@ -50,10 +52,19 @@ class Elasticity(Problem):
         source: Any = None,
         *,
         plane: str | None = None,
+        expansion: Any = None,
+        temperature: Any = None,
+        reference_temperature: Any = None,
         degree: int = 1,
     ) -> None:
         equation = {"kind": "elasticity", "young": young, "poisson": poisson}
-        given = {"source": vector(source), "plane": plane}
+        given = {
+            "source": vector(source),
+            "plane": plane,
+            "expansion": expansion,
+            "temperature": temperature,
+            "reference_temperature": reference_temperature,
+        }
         equation.update((key, value) for key, value in given.items() if value is not None)
         self._begin(mesh, equation, {"degree": degree})
 

@@ -45,8 +45,8 @@ class Solution:
     Attributes
     ----------
     fields : dict of ndarray
-        Values at the points of `mesh` by name: ``u`` (``V`` of hearts), of elasticity ``stress`` (xx, yy, zz, yz, xz, xy)
-        and ``von_mises``, and what ``output.fields`` asks for.
+        Values at the points of `mesh` by name: ``u`` (``V`` of hearts), of elasticity ``stress`` (xx, yy, zz, yz, xz, xy),
+        ``von_mises`` and ``principal`` (the largest first), and what ``output.fields`` asks for.
     cell_fields : dict of ndarray
         Values of cells by name.
     mesh : SolutionMesh

@@ -85,7 +85,8 @@ impl FormSolution<'_> {
         (0..self.n_components()).map(value).collect()
     }
 
-    /// Returns the energy of the integrals that have one: of elasticity the strain energy $\frac12\int \sigma : \varepsilon$.
+    /// Returns the energy of the integrals that have one: of elasticity the strain energy
+    /// $\frac12\int \sigma : (\varepsilon - \theta I)$ with the thermal strain θ.
     ///
     /// # Errors
     /// [`SolveError::Fem`] if a density is not finite.

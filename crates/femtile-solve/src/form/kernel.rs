@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::atomic::{AtomicU32, Ordering};
 
+use femtile_device::parallel;
 use femtile_expression::Shape;
 use femtile_form::{Class, Dependence, Domain, Form, Integral, Integrand};
 use femtile_linalg::eigen::{Dense, symmetric_eigen};
 use femtile_operator::{DiscreteForm, State};
-use femtile_space::{LinearConstraints, PointMap, Space, SpaceError};
+use femtile_space::{LinearConstraints, Space, SpaceError};
 
 /// Sum of squares at the constrained unknowns below which a motion is free; rounding leaves 1e-10 of a million of them.
 const FREE: f64 = 1e-8;
@@ -68,7 +70,7 @@ impl Motions {
                 are_several: false,
             });
         }
-        let places = scaled(&places(space)?);
+        let places = scaled(&space.node_points());
         let constant = |own: usize| -> Vec<f64> {
             (0..places.len() * n).map(|i| f64::from(u8::from(i % n == own))).collect()
         };
@@ -201,7 +203,7 @@ impl Motions {
                 |part: &u32| parts.iter().zip(&is_free).any(|(own, is_free)| own == part && *is_free);
             let are_several = groups.len() > 1 || is_free.contains(&false);
             let dof = of_dof.iter().position(is_one_of).filter(|_| are_several);
-            let at = dof.map(|dof| Ok::<_, SpaceError>(self::places(space)?[dof])).transpose()?;
+            let at = dof.map(|dof| space.node_points()[dof]);
             return Ok(Some(Free { motions: self.describe(basis), at }));
         }
         Ok(None)
@@ -346,19 +348,6 @@ fn couples(form: &Form, own: &Range<usize>) -> bool {
     })
 }
 
-/// Returns the place of each degree of freedom.
-pub(super) fn places(space: &Space<'_>) -> Result<Vec<[f64; 3]>, SpaceError> {
-    let mut places = vec![[0.0; 3]; space.n_dofs()];
-    let mapping = space.mapping(space.element().nodes());
-    let (mut map, mut dofs) = (PointMap::default(), vec![0; space.element().n_dofs()]);
-    for position in 0..space.n_cells() {
-        mapping.of_cell(position, &mut map)?;
-        space.cell_dofs(position, &mut dofs);
-        dofs.iter().zip(&map.points).for_each(|(&dof, point)| places[dof as usize] = *point);
-    }
-    Ok(places)
-}
-
 /// Returns the pairs of facets between which there is a flux.
 fn joined(form: &Form) -> Vec<[u32; 2]> {
     let with_flux = form.integrals().iter().filter(|own| !own.integrand.entries().is_empty());
@@ -424,6 +413,8 @@ impl Row {
     }
 }
 
+/// Cells that a thread visits at least.
+const CELLS: usize = 1 << 8;
 /// Most parts of a group whose motions are independent.
 const MOST_PARTS: usize = 16;
 
@@ -438,14 +429,18 @@ struct Parts {
 impl Parts {
     fn new(discrete: DiscreteForm<'_>, constraints: &LinearConstraints) -> Self {
         let (space, n_components) = (discrete.space(), discrete.form().n_components());
-        let mut forest = Forest((0..space.n_dofs() as u32).collect());
-        let mut dofs = vec![0; space.element().n_dofs()];
-        for position in 0..space.n_cells() {
-            space.cell_dofs(position, &mut dofs);
-            dofs[1..].iter().for_each(|&dof| forest.unite(dofs[0], dof));
-        }
+        let (forest, n) = (Forest::new(space.n_dofs()), space.element().n_dofs());
+        parallel::map_with(
+            space.n_cells(),
+            CELLS,
+            || vec![0; n],
+            |dofs, position| {
+                space.cell_dofs(position, dofs);
+                dofs[1..].iter().for_each(|&dof| forest.unite(dofs[0], dof));
+            },
+        );
         let of_dof = forest.numbers();
-        let mut forest = Forest((0..of_dof.iter().map(|&part| part + 1).max().unwrap_or(0)).collect());
+        let forest = Forest::new(of_dof.iter().map(|&part| part as usize + 1).max().unwrap_or(0));
         let part = |unknown: u32| of_dof[unknown as usize / n_components];
         for &unknown in constraints.dofs() {
             let terms = constraints.terms(unknown).into_iter().flatten();
@@ -465,38 +460,46 @@ impl Parts {
     }
 }
 
-/// Sets of numbers that are united.
-struct Forest(Vec<u32>);
+/// Sets of numbers, united by any number of threads: the root of each is its lowest number.
+struct Forest(Vec<AtomicU32>);
 
 impl Forest {
-    fn root(&mut self, mut at: u32) -> u32 {
-        let Self(parent) = self;
-        while parent[at as usize] != at {
-            parent[at as usize] = parent[parent[at as usize] as usize];
-            at = parent[at as usize];
-        }
-        at
+    fn new(n: usize) -> Self {
+        Self(parallel::map(n, parallel::CHEAP, |at| AtomicU32::new(at as u32)))
     }
 
-    fn unite(&mut self, one: u32, other: u32) {
-        let (one, other) = (self.root(one), self.root(other));
-        self.0[other as usize] = one;
+    fn root(&self, mut at: u32) -> u32 {
+        loop {
+            let parent = self.0[at as usize].load(Ordering::Relaxed);
+            if parent == at {
+                return at;
+            }
+            // Parents only become lower, so an older one shortens the way as well.
+            let next = self.0[parent as usize].load(Ordering::Relaxed);
+            self.0[at as usize].fetch_min(next, Ordering::Relaxed);
+            at = next;
+        }
+    }
+
+    fn unite(&self, one: u32, other: u32) {
+        let (mut one, mut other) = (self.root(one), self.root(other));
+        while one != other {
+            let (low, high) = (one.min(other), one.max(other));
+            // Another thread may have given the higher root a parent.
+            match self.0[high as usize].compare_exchange(high, low, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => return,
+                Err(parent) => (one, other) = (self.root(low), self.root(parent)),
+            }
+        }
     }
 
     /// Returns the number of the set of each entry, by the first ones.
-    fn numbers(mut self) -> Vec<u32> {
-        let n = self.0.len();
-        let (mut numbers, mut n_sets) = (vec![u32::MAX; n], 0);
-        (0..n as u32)
-            .map(|at| {
-                let number = &mut numbers[self.root(at) as usize];
-                if *number == u32::MAX {
-                    *number = n_sets;
-                    n_sets += 1;
-                }
-                *number
-            })
-            .collect()
+    fn numbers(self) -> Vec<u32> {
+        let roots = parallel::filter(self.0.len(), |at| self.root(at as u32) == at as u32);
+        parallel::map(self.0.len(), parallel::CHEAP, |at| {
+            let root = self.root(at as u32);
+            roots.partition_point(|&other| other < root) as u32
+        })
     }
 }
 
@@ -522,6 +525,24 @@ fn null_space(a: &[Vec<f64>], bound: f64) -> Vec<Vec<f64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sets_united_by_several_threads_are_numbered_by_their_first_members() {
+        for n in [0, 1, 2, 7919, 100_003] {
+            for stride in [1, 2, 3, 97] {
+                // Each number with the one `stride` below, in an order that mixes them.
+                let forest = Forest::new(n);
+                parallel::for_each(n, 1, |i| {
+                    let at = i * 7907 % n;
+                    if at >= stride {
+                        forest.unite(at as u32, (at - stride) as u32);
+                    }
+                });
+                let expected: Vec<u32> = (0..n).map(|at| (at % stride) as u32).collect();
+                assert!(forest.numbers() == expected, "{n} numbers, every {stride}");
+            }
+        }
+    }
 
     #[test]
     fn the_null_space_of_a_small_matrix_is_found() {

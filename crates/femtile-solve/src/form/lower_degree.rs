@@ -14,8 +14,6 @@ use crate::{PreconditionerConfig, SolveError, SolverConfig};
 
 /// Basis functions of degree 1 that are smaller at a node are zero there.
 const ZERO: f64 = 1e-12;
-/// The place of the first cell of a degree of freedom that has none yet.
-const NONE: (u32, u32) = (u32::MAX, 0);
 
 /// Gives multigrid of displacements the functions of degree 1 as its second level, if the degree is higher: aggregates of nodes with many
 /// neighbours would make matrices with long rows.
@@ -75,16 +73,10 @@ fn interpolation(
     };
     let vertices: Vec<usize> = (0..n_vertices).map(at_vertex).collect();
 
-    let mut first = vec![NONE; space.n_dofs()];
-    let mut number = vec![u32::MAX; space.n_dofs()];
+    let (first, mut number) = (space.first_cells(), vec![u32::MAX; space.n_dofs()]);
     let mut dofs = vec![0; n_local];
     for position in 0..space.n_cells() {
         space.cell_dofs(position, &mut dofs);
-        for (node, &dof) in dofs.iter().enumerate() {
-            if first[dof as usize] == NONE {
-                first[dof as usize] = (position as u32, node as u32);
-            }
-        }
         vertices.iter().for_each(|&node| number[dofs[node] as usize] = 0);
     }
     let mut rows = Vec::new();
@@ -97,9 +89,10 @@ fn interpolation(
 
     let (mut offsets, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
     let (mut entries, mut of_row) = (Vec::<(usize, f64)>::new(), Vec::<(u32, f64)>::new());
-    for (dof, &(position, node)) in first.iter().enumerate() {
+    for (dof, &[position, node]) in first.iter().enumerate() {
         entries.clear();
-        if (position, node) != NONE {
+        // A node of the mesh that no cell has is not interpolated.
+        if position != u32::MAX {
             space.cell_dofs(position as usize, &mut dofs);
             let of_node = vertices.iter().zip(linear.values(node as usize));
             let of_node = of_node.filter(|(_, value)| value.abs() > ZERO);
@@ -147,7 +140,6 @@ mod tests {
     use femtile_mesh::generate::{BoxConfig, BoxSplit, SquareConfig, SquareSplit, box_mesh, square};
     use femtile_space::LinearRelation;
 
-    use super::super::kernel::places;
     use super::*;
 
     #[test]
@@ -168,7 +160,7 @@ mod tests {
             let none = LinearConstraints::none(n_unknowns);
             let Interpolation { prolongation: p, rows } = interpolation(&space, n, &none).unwrap().unwrap();
             assert_eq!([p.n_rows(), p.n_cols()], [n_unknowns, mesh.n_nodes() * n], "{name}");
-            let places = places(&space).unwrap();
+            let places = space.node_points();
             let value = |row: usize| {
                 let [x, y, z] = places[row / n];
                 (1 + row % n) as f64 + 2.0 * x - 3.0 * y + z

@@ -13,7 +13,7 @@ use femtile_space::{LinearConstraints, Space};
 use femtile_sparse::csr::Csr;
 
 use super::approximation::{is_convective, is_of_definiteness};
-use super::kernel::{Motions, places};
+use super::kernel::Motions;
 use super::lower_degree::with_lower_degree;
 use super::problem::{DENSITY, of_equation};
 use super::solution::{FormSolution, SolvedBy};
@@ -316,7 +316,7 @@ impl<'m> Eigenproblem<'_, 'm> {
         let (mut traces, n) = ([0.0; 2], form.n_components());
         for dof in (0..of_m.len()).filter(|&dof| !constraints.contains(dof as u32)) {
             if of_m[dof].is_nan() || of_m[dof] <= 0.0 {
-                let [x, y, z] = places(space)?[dof / n];
+                let [x, y, z] = space.node_points()[dof / n];
                 let message = format!("is not positive at ({x}, {y}, {z}), where modes need it to be");
                 return Err(wrong(&problem.of_capacity(), message));
             }

@@ -14,7 +14,6 @@ use femtile_operator::{CpuOperator, DiscreteForm};
 use super::continuation::{LoadStep, Walk};
 use super::equation::FormEquation;
 use super::evaluation::{Evaluate, on_host};
-use super::kernel::places;
 use super::on_ranks::Known;
 use super::rank_form::RankForm;
 use super::solution::SolvedBy;
@@ -201,7 +200,12 @@ impl Known<'_, '_> {
         let refusal = equation.told_refusal()?;
         let worst = equation.worst(u)?.map(|[residual, unknown, value]| {
             let (unknown, n) = (unknown as usize, self.form.n_components());
-            Ok::<_, SolveError>(Worst { unknown, point: places(self.space)?[unknown / n], value, residual })
+            Ok::<_, SolveError>(Worst {
+                unknown,
+                point: self.space.node_points()[unknown / n],
+                value,
+                residual,
+            })
         });
         let reason = match (outcome.stop, refusal) {
             (NewtonStop::Undefined, Some(refusal)) => refusal,

@@ -11,8 +11,8 @@ use crate::output::{NodalField, write_vtu};
 use crate::{Fields, SolutionData, SolveError};
 
 impl FormSolution<'_> {
-    /// Writes the mesh, u, of elasticity `stress` and `von_mises`, and further fields as a VTU file; returns the sum of the file if
-    /// the options ask for it.
+    /// Writes the mesh, u, of elasticity `stress`, `von_mises` and `principal`, and further fields as a VTU file; returns the sum of
+    /// the file if the options ask for it.
     ///
     /// Cells have the degree of the solution or the order of the mesh, whichever is higher; vectors have three components.
     ///
@@ -50,6 +50,8 @@ impl FormSolution<'_> {
             let (tensor, von_mises) = (Cow::Owned(stress.tensor), Cow::Owned(stress.von_mises));
             fields.push(NodalField { name: "stress".into(), n_components: 6, values: tensor });
             fields.push(NodalField { name: "von_mises".into(), n_components: 1, values: von_mises });
+            let principal = Cow::Owned(stress.principal);
+            fields.push(NodalField { name: "principal".into(), n_components: 3, values: principal });
         }
         Ok(fields)
     }

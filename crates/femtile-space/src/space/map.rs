@@ -1,5 +1,8 @@
 //! Maps from the reference cell to the cells of a space, at any points.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use femtile_device::parallel;
 use femtile_element::tensor::Lagrange;
 
 use super::Space;
@@ -58,38 +61,76 @@ impl<'a> Space<'a> {
 }
 
 impl Space<'_> {
+    /// Returns for each degree of freedom the position of the first cell that has it, and its node of the element;
+    /// [`u32::MAX`] twice for one that no cell has.
+    ///
+    /// # Cost
+    /// A parallel pass over the degrees of freedom of all cells; 16 bytes per degree of freedom.
+    pub fn first_cells(&self) -> Vec<[u32; 2]> {
+        let n = self.element.n_dofs();
+        let first = parallel::map(self.n_dofs(), parallel::CHEAP, |_| AtomicU64::new(u64::MAX));
+        parallel::map_with(
+            self.n_cells(),
+            CELLS,
+            || vec![0; n],
+            |dofs, position| {
+                self.cell_dofs(position, dofs);
+                for (node, &dof) in dofs.iter().enumerate() {
+                    first[dof as usize].fetch_min((position as u64) << 32 | node as u64, Ordering::Relaxed);
+                }
+            },
+        );
+        parallel::map(first.len(), parallel::CHEAP, |dof| {
+            let first = first[dof].load(Ordering::Relaxed);
+            [(first >> 32) as u32, first as u32]
+        })
+    }
+
     /// Returns the node of each degree of freedom.
     ///
     /// # Cost
-    /// The map of each cell at its nodes; a copy of the nodes of the mesh for degree 1 on simplices.
+    /// The map of each cell at its nodes, in parallel, with 40 bytes of workspace per degree of freedom; a copy of the nodes of the mesh
+    /// for degree 1 on simplices.
     pub fn node_points(&self) -> Vec<[f64; 3]> {
         let (mesh, nodes, n_corners) = (self.mesh, self.element.nodes(), self.mesh.kind.n_nodes());
-        let (mut points, mut dofs) = (vec![[0.0; 3]; self.n_dofs()], vec![0; nodes.len()]);
-        if let Some(space) = self.tensor() {
-            let (maps, mut map) = (CellMaps::new(space, space.shapes().nodes()), CellMap::default());
-            for position in 0..self.n_cells() {
-                maps.of_cell(position, &mut map);
-                self.cell_dofs(position, &mut dofs);
-                dofs.iter().zip(&map.points).for_each(|(&dof, &point)| points[dof as usize] = point);
+        let Some(space) = self.tensor() else {
+            if nodes.len() == n_corners {
+                return mesh.points.clone();
             }
-            return points;
-        }
-        points[..mesh.n_nodes()].copy_from_slice(&mesh.points);
-        let has_more = nodes.len() > n_corners;
-        for cell in (0..mesh.n_cells()).filter(|_| has_more) {
-            let corners = mesh.cell(cell);
-            self.cell_dofs(cell, &mut dofs);
-            for (&dof, node) in dofs.iter().zip(nodes).skip(n_corners) {
+            let first = self.first_cells();
+            return parallel::map(self.n_dofs(), parallel::CHEAP, |dof| {
+                let [cell, node] = first[dof].map(|at| at as usize);
+                if dof < mesh.n_nodes() {
+                    return mesh.points[dof];
+                }
+                let corners = mesh.cell(cell);
                 let origin = mesh.points[corners[0] as usize];
-                let shares = corners[1..].iter().zip(node);
-                points[dof as usize] = shares.fold(origin, |sum, (&corner, share)| {
+                let shares = corners[1..].iter().zip(&nodes[node]);
+                shares.fold(origin, |sum, (&corner, share)| {
                     std::array::from_fn(|i| sum[i] + share * (mesh.points[corner as usize][i] - origin[i]))
-                });
+                })
+            });
+        };
+        let (first, maps) = (self.first_cells(), CellMaps::new(space, space.shapes().nodes()));
+        let points = parallel::map(self.n_dofs(), parallel::CHEAP, |_| [const { AtomicU64::new(0) }; 3]);
+        let scratch = || (CellMap::default(), vec![0; nodes.len()]);
+        parallel::map_with(self.n_cells(), 1, scratch, |(map, dofs), position| {
+            maps.of_cell(position, map);
+            self.cell_dofs(position, dofs);
+            for (node, (&dof, point)) in dofs.iter().zip(&map.points).enumerate() {
+                if first[dof as usize] == [position as u32, node as u32] {
+                    let to = points[dof as usize].iter().zip(point);
+                    to.for_each(|(to, x)| to.store(x.to_bits(), Ordering::Relaxed));
+                }
             }
-        }
-        points
+        });
+        let coordinate = |x: &AtomicU64| f64::from_bits(x.load(Ordering::Relaxed));
+        parallel::map(points.len(), parallel::CHEAP, |dof| points[dof].each_ref().map(coordinate))
     }
 }
+
+/// Cells whose degrees of freedom a thread visits at least.
+const CELLS: usize = 1 << 8;
 
 /// Returns the element of the coordinates of cells.
 pub(super) fn element_of_map(space: &TensorSpace<'_>, maps: &CellMaps<'_>) -> Element {

@@ -459,3 +459,29 @@ fn points_beside_a_surface_stand_for_its_nearest_points() {
         assert_eq!(space.locate(&[[0.0; 3], [1.2, 0.0, 0.0]]), [None, None]);
     }
 }
+
+#[test]
+fn degrees_of_freedom_know_the_first_cell_that_has_them_or_none() {
+    for split in [BoxSplit::Kuhn, BoxSplit::Hexahedron] {
+        let mut mesh = box_mesh(&BoxConfig { cells: [2, 1, 2], split, ..BoxConfig::default() }).unwrap();
+        // A node that no cell has, which is a degree of freedom of simplices.
+        mesh.points.push([9.0, 9.0, 9.0]);
+        for degree in 1..=3 {
+            let space = Space::new(&mesh, degree).unwrap();
+            let (first, points) = (space.first_cells(), space.node_points());
+            let mut dofs = vec![0; space.element().n_dofs()];
+            let mut expected = vec![[u32::MAX; 2]; space.n_dofs()];
+            let (mapping, mut map) = (space.mapping(space.element().nodes()), PointMap::default());
+            for position in (0..space.n_cells()).rev() {
+                space.cell_dofs(position, &mut dofs);
+                mapping.of_cell(position, &mut map).unwrap();
+                for (node, &dof) in dofs.iter().enumerate() {
+                    expected[dof as usize] = [position as u32, node as u32];
+                    let apart = points[dof as usize].iter().zip(map.points[node]).map(|(a, b)| (a - b).abs());
+                    assert!(apart.fold(0.0, f64::max) < 1e-14, "{split:?}, degree {degree}, {dof}");
+                }
+            }
+            assert_eq!(first, expected, "{split:?}, degree {degree}");
+        }
+    }
+}

@@ -27,6 +27,7 @@ use femtile_mesh::{CellKind, Mesh};
 use crate::SpaceError;
 use crate::shared_entities::SharedEntities;
 pub use numbering::Group;
+pub use order::along_curve;
 pub use orientation::Orientation;
 
 /// The space of continuous functions that are polynomials of degree p in each coordinate of the reference cell.

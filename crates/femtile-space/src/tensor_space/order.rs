@@ -11,7 +11,7 @@ const BITS: u32 = 21;
 ///
 /// Coordinates are in units of the mean cell size, so that evenly spaced cells fill squares and cubes of powers of two
 /// exactly.
-pub(super) fn along_curve(mesh: &Mesh) -> Vec<u32> {
+pub fn along_curve(mesh: &Mesh) -> Vec<u32> {
     let d = mesh.space_dimension();
     let (mut lower, mut upper, mut extent) = ([f64::INFINITY; 3], [f64::NEG_INFINITY; 3], [0.0; 3]);
     let boxes = parallel::map(mesh.n_cells(), 256, |cell| box_of(mesh, cell));

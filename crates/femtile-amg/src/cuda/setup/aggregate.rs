@@ -57,7 +57,7 @@ pub(crate) struct Linked<'a> {
     pub n: usize,
     lanes: usize,
     /// Nodes with neighbours, if their number is known.
-    n_connected: Option<usize>,
+    pub(super) n_connected: Option<usize>,
 }
 
 /// Returns three arrays. For each entry of a matrix its column, or all bits if it does not smooth

@@ -13,7 +13,9 @@ pub(crate) fn above<H: Scalar>(
     block: usize,
 ) -> Result<Option<AboveKnown<H, Cuda>>, LinalgError> {
     let Some(rows) = Rows::new(a) else { return Ok(None) };
-    let Some(matrix::Matrix { diagonal, lanczos, .. }) = matrix::look(&rows, None)? else { return Ok(None) };
+    let Some(matrix::Matrix { diagonal, lanczos, .. }) = matrix::look(&rows, None, block)? else {
+        return Ok(None);
+    };
     let (largest, inverse_diagonal) = nodes::scaling(&rows, &diagonal, lanczos, block)?;
     let Some(r) = prolong::transpose(p)? else { return Ok(None) };
     let Some(ap) = product::product(a, p, 1)? else { return Ok(None) };

@@ -7,7 +7,7 @@ use super::{LANES, Numbers, Rows, THREADS, by_lanes};
 use crate::check::{is_symmetric, smallest};
 use crate::kernels::Nodes;
 use crate::setup::evolution::{COARSER, DOUBTFUL};
-use crate::setup::spectrum::STEPS;
+use crate::setup::spectrum::n_steps;
 
 pub(super) static MATRIX: Program =
     Program { name: "amg_matrix", source: include_str!("matrix.cu"), headers: &[LANES] };
@@ -43,7 +43,7 @@ impl Lanczos {
     pub fn end(self) -> Result<f64, LinalgError> {
         let notes: Vec<f64> = self.device.end_read(self.notes)?;
         let (mut diagonal, mut beside) = (Vec::new(), Vec::new());
-        for step in 0..STEPS {
+        for step in 0..notes.len() / 2 {
             let alpha = notes[2 * step];
             diagonal.push(alpha);
             match notes.get(2 * step + 3) {
@@ -65,10 +65,11 @@ fn sums(n: usize) -> Launch {
 }
 
 /// Checks a matrix and starts Lanczos' method. None if the matrix is invalid or not symmetric. On the finest level, which has no `nodes`, all rows may be doubtful; on coarser levels, rows that
-/// come from doubtful ones.
+/// come from doubtful ones. Nodes have `block` rows.
 pub(super) fn look<H: Scalar>(
     rows: &Rows<'_, H>,
     nodes: Option<&Nodes<Cuda>>,
+    block: usize,
 ) -> Result<Option<Matrix<H>>, LinalgError> {
     let (device, n, program) = (rows.device, rows.n(), program(rows));
     let launch = sums(n * rows.lanes);
@@ -89,7 +90,7 @@ pub(super) fn look<H: Scalar>(
     // SAFETY: the matrix is square, each row has an entry of the diagonal and marks, each block two partial sums, and there
     // are two counts.
     unsafe { device.launch(&program, &kernel, launch, arguments) }?;
-    let lanczos = lanczos(rows, &diagonal)?;
+    let lanczos = lanczos(rows, &diagonal, n_steps(block))?;
     let (bad, counts) = (bad.to_host()?[0], counts.to_host()?);
     let has_direction = match nodes {
         None => f64::from(counts[1]) > FEW_DOUBTFUL * n as f64,
@@ -103,19 +104,23 @@ pub(super) fn look<H: Scalar>(
     Ok(is_sound.then_some(Matrix { diagonal, lanczos, is_doubtful, longest: counts[0] }))
 }
 
-fn lanczos<H: Scalar>(rows: &Rows<'_, H>, diagonal: &Buffer<H, Cuda>) -> Result<Lanczos, LinalgError> {
+fn lanczos<H: Scalar>(
+    rows: &Rows<'_, H>,
+    diagonal: &Buffer<H, Cuda>,
+    n_steps: usize,
+) -> Result<Lanczos, LinalgError> {
     let (device, n, program) = (rows.device, rows.n(), program(rows));
     let launch = sums(n);
     let blocks = launch.grid[0] as usize;
-    let mut squares = Buffer::zeros(device, (STEPS + 1) * blocks)?;
-    let mut products = Buffer::zeros(device, STEPS * blocks)?;
-    let mut notes = Buffer::zeros(device, 2 * STEPS)?;
+    let mut squares = Buffer::zeros(device, (n_steps + 1) * blocks)?;
+    let mut products = Buffer::zeros(device, n_steps * blocks)?;
+    let mut notes = Buffer::zeros(device, 2 * n_steps)?;
     let (mut v, mut w) = (Buffer::zeros(device, n)?, Buffer::zeros(device, n)?);
     let arguments = (v.write(), squares.write(), diagonal.read(), n as u64);
     let kernel = Kernel::<Start<H>>::new("amg_lanczos_start");
     // SAFETY: vectors have an entry for each row, sums one for each block.
     unsafe { device.launch(&program, &kernel, launch, arguments) }?;
-    for step in 0..STEPS {
+    for step in 0..n_steps {
         let number = step as u32;
         let (square, product) = (squares.read(), products.write());
         let arguments = (w.write(), product, square, v.read(), diagonal.read(), rows.structure(), number);

@@ -1,6 +1,6 @@
 //! Setup of a level on a GPU: aggregates, prolongator and Galerkin product.
 //!
-//! The host reads sizes, numbers of undecided nodes, the checks of the matrix, eight numbers of Lanczos' method, and with
+//! The host reads sizes, numbers of undecided nodes, the checks of the matrix, two numbers for each step of Lanczos' method, and with
 //! patch smoothers the weights and patches of aggregates. For levels whose nodes have several rows it also reads aggregates, sums
 //! of rows and the diagonal, and orthonormalizes the near-nullspace. Floating-point sums have a fixed order, so levels have the same
 //! bits in every run.
@@ -145,7 +145,7 @@ impl<H: Scalar> Grouped<H> {
         (thresholds, config): ([f64; 2], &AmgConfig),
         by: &Grouping<'_, Cuda>,
     ) -> Result<Option<Self>, LinalgError> {
-        let found = matrix::look(own, nodes)?.filter(|found| found.longest <= LONGEST);
+        let found = matrix::look(own, nodes, 1)?.filter(|found| found.longest <= LONGEST);
         let Some(matrix::Matrix { diagonal, lanczos, is_doubtful, .. }) = found else { return Ok(None) };
         if nodes.is_none() && is_doubtful.is_some() && evolution::has_opposed(own, &diagonal)? {
             return Ok(None);

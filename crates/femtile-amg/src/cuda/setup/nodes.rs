@@ -35,7 +35,7 @@ pub(crate) type CoarsenedNodes<H> = Coarsened<H, Cuda, Csr<H, Cuda>, Vec<f64>>;
 /// Whether a matrix is one that [`crate::setup::rescaling`] scales; none if the host has to look at it.
 pub(crate) fn is_lopsided<H: Scalar>(a: &Csr<H, Cuda>) -> Result<Option<bool>, LinalgError> {
     let Some(rows) = Rows::new(a) else { return Ok(None) };
-    let Some(matrix::Matrix { diagonal, .. }) = matrix::look(&rows, None)? else { return Ok(None) };
+    let Some(matrix::Matrix { diagonal, .. }) = matrix::look(&rows, None, 1)? else { return Ok(None) };
     Ok(Some(sums(&rows, &diagonal)?.1))
 }
 
@@ -67,7 +67,9 @@ pub(crate) fn coarsen<H: Scalar>(
         return Ok(None);
     }
     let Some(rows) = Rows::new(a) else { return Ok(None) };
-    let Some(matrix::Matrix { diagonal, lanczos, .. }) = matrix::look(&rows, None)? else { return Ok(None) };
+    let Some(matrix::Matrix { diagonal, lanczos, .. }) = matrix::look(&rows, None, block)? else {
+        return Ok(None);
+    };
     let Some(parts) = grouped(&rows, block, thresholds, config, by)? else { return Ok(None) };
     let (largest, inverse_diagonal) = scaling(&rows, &diagonal, lanczos, block)?;
     let n_vectors = b.len() / rows.n();
@@ -122,7 +124,8 @@ pub(super) fn scaling<H: Scalar>(
     Ok((largest, matrix::raise(rows, diagonal, bound)?))
 }
 
-/// Groups the nodes as [`crate::setup::strength::Strength::new`] connects them. None if no nodes are connected.
+/// Groups the nodes by the first threshold of [`crate::setup::strength::Strength::new`]. None if less than half of the nodes are
+/// connected: the host has a second threshold, and joins nodes that no coarser level would represent.
 fn grouped<H: Scalar>(
     rows: &Rows<'_, H>,
     block: usize,
@@ -133,6 +136,9 @@ fn grouped<H: Scalar>(
     let Some((norms, diagonal)) = norms(rows, block)? else { return Ok(None) };
     let Some(nodes) = Rows::new(&norms) else { return Ok(None) };
     let graph = Neighbours::new(&nodes, &diagonal, None, thresholds)?;
+    if graph.linked.n_connected.is_some_and(|n| 2 * n < graph.linked.n) {
+        return Ok(None);
+    }
     aggregates::<H>(&graph, config, by)
 }
 

@@ -37,7 +37,7 @@ fn hexahedra(n: usize, h: f64) -> Rows<f64> {
 fn evolution_connects_flat_hexahedra_along_their_short_side_alone() {
     let (n, ones) = (6, [1.0; 216]);
     let flat = hexahedra(n, 0.1);
-    let by_size = Strength::new(&flat, &diagonal(&flat), 1, [0.04; 2]).graph;
+    let by_size = Strength::new(&flat, &diagonal(&flat), 1, [0.04; 2], 1.0).graph;
     assert!(by_size.of(86).len() > 10, "sizes of entries tell it as well");
     let graph = Strength::of_scalars(&flat, &diagonal(&flat), &ones, None, None, [0.04; 2]).graph;
     for row in 0..n * n * n {

@@ -64,7 +64,7 @@ pub(crate) fn grid(side: usize) -> Rows<f64> {
 }
 
 pub(crate) fn strength(a: &Rows<f64>) -> Strength {
-    Strength::new(a, &diagonal(a), 1, [0.0; 2])
+    Strength::new(a, &diagonal(a), 1, [0.0; 2], 1.0)
 }
 
 fn diagonal(a: &Rows<f64>) -> Vec<f64> {
@@ -329,14 +329,29 @@ fn a_negative_pivot_is_named() {
 
 #[test]
 fn weak_connections_are_left_out_and_blocks_measured_whole() {
-    let a = laplacian(4, &[(0, 1, 1.0), (1, 2, 1e-6), (2, 3, 1.0)], 0.0);
-    let graph = Strength::new(&a, &diagonal(&a), 1, [0.1; 2]).graph;
+    let of_edges = |edges: &[(usize, usize, f64)]| laplacian(8, edges, 0.0);
+    let a = of_edges(&[(0, 1, 1.0), (1, 2, 1e-6), (2, 3, 1.0)]);
+    let graph = Strength::new(&a, &diagonal(&a), 1, [0.1; 2], 1.0).graph;
     let neighbours: Vec<&[u32]> = (0..4).map(|node| graph.of(node)).collect();
     assert_eq!(neighbours, [&[1][..], &[0], &[3], &[2]]);
-    let blocks = Strength::new(&a, &diagonal(&a), 2, [0.1; 2]);
-    assert_eq!((blocks.graph.of(0), blocks.graph.of(1)), (&[][..], &[][..]));
-    let all = Strength::new(&a, &diagonal(&a), 2, [0.0; 2]);
-    assert_eq!((all.graph.of(0), all.graph.of(1)), (&[1][..], &[0][..]));
+
+    // Nodes of two rows: 0 and 1, 2 and 3 are strongly connected; 1 and 2 weakly.
+    let of_nodes = |weak: f64| {
+        let within = (0..4).map(|node| (2 * node, 2 * node + 1, 1.0));
+        let between = [(1, 2, 1.0), (3, 4, weak), (5, 6, 1.0)];
+        of_edges(&within.chain(between).collect::<Vec<_>>())
+    };
+    let lists = |a: &Rows<f64>, [least, relative]: [f64; 2]| {
+        let graph = Strength::new(a, &diagonal(a), 2, [least; 2], relative).graph;
+        (0..4).map(|node| graph.of(node).to_vec()).collect::<Vec<_>>()
+    };
+    let (pairs, chain) =
+        (vec![vec![1], vec![0], vec![3], vec![2]], vec![vec![1], vec![0, 2], vec![1, 3], vec![2]]);
+    assert_eq!(lists(&of_nodes(1e-6), [0.1, 0.0]), pairs);
+    assert_eq!(lists(&of_nodes(1e-6), [0.0, 0.0]), chain);
+    // Above the threshold, but less than half of what other nodes are coupled by.
+    assert_eq!(lists(&of_nodes(0.3), [0.01, 0.0]), chain);
+    assert_eq!(lists(&of_nodes(0.3), [0.01, 1.0]), pairs);
 }
 
 #[test]
@@ -382,7 +397,7 @@ fn the_prolongator_reproduces_a_near_nullspace_that_is_not_constant_beside_weak_
         }
     }
     let b = NearNullspace { n_vectors: 1, values: (0..a.n_rows()).map(|row| 1.0 / d(row)).collect() };
-    let Strength { graph, is_strong, .. } = Strength::new(&a, &diagonal(&a), 1, [0.1; 2]);
+    let Strength { graph, is_strong, .. } = Strength::new(&a, &diagonal(&a), 1, [0.1; 2], 1.0);
     let aggregates = aggregate(&graph, |_| 1, 2, 9, Visit::ByNumber);
     let tentative = Tentative::new(&b, &aggregates, 1);
     let (aggregates, is_strong, of_b) = (&aggregates, is_strong.as_slice(), b.values.as_slice());
@@ -403,4 +418,22 @@ fn the_prolongator_reproduces_a_near_nullspace_that_is_not_constant_beside_weak_
         let found = product(&p, row, &tentative.coarse.values);
         assert!((found - b.values[row]).abs() < 1e-12, "row {row}: {found}");
     }
+}
+
+#[test]
+fn nodes_with_weak_blocks_alone_are_joined_to_the_nearest_one() {
+    // A chain of nodes of two rows: the diagonal blocks have a stiff row, the couplings of the soft one are below the threshold.
+    let n = 5;
+    let mut edges = Vec::new();
+    for node in 0..n - 1 {
+        edges.push((2 * node + 1, 2 * node + 3, 0.01 * (1 + node) as f64));
+    }
+    let mut a = laplacian(2 * n, &edges, 1e-6);
+    for row in (0..2 * n).step_by(2) {
+        let at = (a.offsets[row]..a.offsets[row + 1]).find(|&at| a.columns[at] as usize == row).unwrap();
+        a.values[at] = 1.0;
+    }
+    let graph = Strength::new(&a, &diagonal(&a), 2, [0.1; 2], 1.0).graph;
+    let lists: Vec<Vec<u32>> = (0..n).map(|node| graph.of(node).to_vec()).collect();
+    assert_eq!(lists, [vec![1], vec![0, 2], vec![1, 3], vec![2, 4], vec![3]]);
 }
