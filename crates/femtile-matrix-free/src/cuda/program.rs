@@ -242,7 +242,7 @@ pub(super) fn sums<T: Scalar>(components: usize, hook: &CudaHook<'_>) -> Special
         .header("hook.cuh", hook.source())
 }
 
-/// Returns the hooks that solves use: that of conjugate gradients in double precision, those of smoothers in single precision.
+/// Returns the hooks of solvers: that of conjugate gradients in double precision, those of smoothers in single precision.
 pub(super) fn hooks<T: Scalar>() -> Vec<CudaHook<'static>> {
     let of_precision = match T::C_NAME == f64::C_NAME {
         true => vec![product_hook()],
